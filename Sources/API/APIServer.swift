@@ -5,7 +5,7 @@ package import Launches
 package import Service
 import Wire
 
-/// The API: turns HTTP requests into calls of the service, and their results into answers.
+/// The API: turns HTTP requests into calls of the service, and their results into responses.
 package final class APIServer: Sendable {
     package let settings: APISettings
     package let service: Service
@@ -20,10 +20,10 @@ package final class APIServer: Sendable {
     let admissions = Admissions()
     /// The JSON bodies in flight.
     let bodies: MemoryBudget
-    /// Events read for streams whose clients have not taken them yet.
+    /// Events read for streams whose clients have not received them yet.
     let streamed = MemoryBudget(bytes: 32 << 20)
     let shownTasks = ShownTasks()
-    /// Set at the end of `init`: the routes, which label what is counted, need the rest.
+    /// Set at the end of `init`: the routes, which label the metrics, need the other members.
     private let requests = Locked<RequestMeters?>(nil)
 
     package init(settings: APISettings, service: Service, launches: Launches, metrics: Metrics, log: Log) {
@@ -52,16 +52,16 @@ package final class APIServer: Sendable {
 
     package var router: Router { Router(routes, options: options) }
 
-    /// What a node answers that leaves requests to others.
+    /// The routes of a node that serves no other requests.
     package var ownRouter: Router { Router(systemRoutes + nodeRoutes, options: options) }
 
-    /// Takes another operator's key, by its SHA-256, and no longer the one before.
+    /// Replaces the admin key by another one, given as its SHA-256.
     package func adminKeyChanged(hash: [UInt8]) {
         authenticator.adminKeyChanged(hash: hash)
         admissions.revoke { $0 == .operator }
     }
 
-    /// Counts and logs a request that was answered.
+    /// Counts and logs a request after its response.
     package func observe(_ observation: Observation) {
         requests.withLock { $0 }?.count(observation)
         guard log.shows(.debug) else { return }
@@ -71,7 +71,7 @@ package final class APIServer: Sendable {
             ("milliseconds", observation.duration.milliseconds))
     }
 
-    /// What the server answers in place of a handler.
+    /// The response that the server sends in place of a handler.
     package func refuse(_ reason: RefusalReason, _ target: String, _ requestID: String) -> HTTPResponse {
         var problem = Problem(reason)
         problem.instance = Self.path(ofTarget: target)
@@ -81,7 +81,7 @@ package final class APIServer: Sendable {
     /// A target without its query, which may hold secrets.
     static func path(ofTarget target: String) -> String { String(target.prefix { $0 != "?" }) }
 
-    /// Adds what belongs on every answer.
+    /// Adds the header fields that every response carries.
     package func adorn(_ request: HTTPRequest, _ response: inout HTTPResponse) {
         response.headers.append(("X-Content-Type-Options", "nosniff"))
         if !response.headers.contains(where: { $0.0 == "Cache-Control" }) {
@@ -100,7 +100,7 @@ package final class APIServer: Sendable {
             ))
     }
 
-    /// Answers `OPTIONS`, a browser's preflight among them.
+    /// Responds to `OPTIONS`, a browser's preflight included.
     private func options(_ request: HTTPRequest, _ allow: [String]) -> HTTPResponse {
         var headers = [("Allow", allow.joined(separator: ", "))]
         if allowedOrigin(of: request) != nil, request.headers["Access-Control-Request-Method"] != nil {

@@ -1,8 +1,8 @@
 package import Core
 
-/// What the operator decides about the API.
+/// The operator's settings for the API.
 package struct APISettings: Sendable {
-    /// A key that is written in the configuration instead of the store, such as that of `--dev`.
+    /// A key that is part of the configuration instead of the store, such as the key of `--dev`.
     package struct LiteralKey: Sendable {
         package var hash: [UInt8]
         package var app: AppID
@@ -16,32 +16,32 @@ package struct APISettings: Sendable {
         }
     }
 
-    /// SHA-256 of the operator's key at the start.
+    /// SHA-256 of the admin key at the start.
     package var adminKeyHash: [UInt8]
     package var literalKeys: [LiteralKey] = []
-    /// 32 random bytes kept in the data folder, which make cursors unforgeable.
+    /// 32 random bytes stored in the data folder, which make cursors unforgeable.
     package var cursorKey: [UInt8]
     /// Only a `Host` that names this machine is served.
     package var isDevelopment = false
-    /// Origins whose scripts may call, as browsers write them; `*` for all.
+    /// Origins whose scripts may call the API, as browsers write them; `*` for all.
     package var corsOrigins: [String] = []
-    /// The page at `/` and the reference at `/docs` are served.
+    /// Whether the page at `/` and the reference at `/docs` are served.
     package var servesPage = true
-    /// Requests a second that one key may make; nil for any number.
+    /// The maximum number of requests per second of one key; nil for no limit.
     package var rateLimit: Int?
-    /// Requests that one key may have waiting at a time.
+    /// The maximum number of held requests of one key.
     package var heldRequestsPerKey = 1024
-    /// The longest JSON body in bytes.
+    /// The maximum length of a JSON body in bytes.
     package var bodyLimit = 1 << 20
-    /// The longest JSON body of a batch in bytes.
+    /// The maximum length of the JSON body of a batch in bytes.
     package var batchLimit = 32 << 20
-    /// Bytes that all JSON bodies in flight may have together.
+    /// The maximum number of bytes that all JSON bodies in flight hold together.
     package var sharedBodyBytes = 256 << 20
-    /// How long a JSON body may take to arrive.
+    /// The time limit for receiving a JSON body.
     package var bodyDeadline = Duration.seconds(30)
-    /// Tasks that one search may examine; its `nextCursor` leads to the rest.
+    /// The maximum number of tasks that one search examines; its `nextCursor` leads to the rest.
     package var searchedTasks = 10_000
-    /// Silence on an event stream after which a comment is sent.
+    /// The silence on an event stream after which a comment is sent.
     package var heartbeat = Duration.seconds(15)
 
     package init(adminKeyHash: [UInt8], cursorKey: [UInt8]) {

@@ -2,11 +2,11 @@ import Base
 import Core
 import HTTPServer
 
-/// The requests in flight, by their callers: when a key is revoked, the requests that it let in end.
+/// The requests in flight, by their callers. The revocation of a key ends the requests that it admitted.
 final class Admissions: Sendable {
     private struct State {
         var last: UInt64 = 0
-        /// Rises with each revocation, so that a key that was read before does not let a request in after.
+        /// Rises with each revocation, so that a key that was read before admits no request afterwards.
         var revocations: UInt64 = 0
         var requests: [UInt64: (caller: Caller, client: ClientGone)] = [:]
     }
@@ -31,7 +31,7 @@ final class Admissions: Sendable {
     /// The callers of all requests in flight.
     var callers: Set<Caller> { state.withLock { Set($0.requests.values.map(\.caller)) } }
 
-    /// Lets a request in; `nil` when a key was revoked since `revocations` was read, which may be the caller's.
+    /// Admits a request; `nil` if a key was revoked since `revocations` was read, which may be the caller's.
     func admit(_ caller: Caller, _ client: ClientGone, since revocations: UInt64) -> Admission? {
         let number = state.withLock { state -> UInt64? in
             guard state.revocations == revocations else { return nil }
@@ -42,7 +42,7 @@ final class Admissions: Sendable {
         return number.map { Admission(self, $0) }
     }
 
-    /// Ends the requests of the callers that `isRevoked` names.
+    /// Ends the requests of the callers for which `isRevoked` is true.
     func revoke(where isRevoked: (Caller) -> Bool) {
         let clients = state.withLock { state in
             state.revocations += 1
@@ -53,11 +53,11 @@ final class Admissions: Sendable {
 }
 
 extension APIServer {
-    /// How often the keys of the requests in flight are judged again.
+    /// The period in which the keys of the requests in flight are checked again.
     private static let judgementPeriod = Duration.seconds(1)
 
-    /// Ends requests in flight when their key expires, or is revoked at another node, until it is cancelled. A key that is
-    /// revoked here ends its requests at once.
+    /// Ends requests in flight when their key expires, or is revoked at another node, until it is cancelled. A key that
+    /// is revoked here ends its requests at once.
     package func run() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.judgementPeriod)
@@ -67,13 +67,13 @@ extension APIServer {
         }
     }
 
-    /// Refuses a revoked key, and ends the requests that it let in.
+    /// Refuses a revoked key, and ends the requests that it admitted.
     func keyRevoked(_ keyIdentifier: String) {
         authenticator.keyChanged(keyIdentifier)
         admissions.revoke { if case .app(_, keyIdentifier, _) = $0 { true } else { false } }
     }
 
-    /// Refuses the keys of a deleted app, and ends the requests that they let in.
+    /// Refuses the keys of a deleted app, and ends the requests that they admitted.
     func appDeleted(_ app: AppID) {
         authenticator.allKeysChanged()
         admissions.revoke { if case .app(app, _, _) = $0 { true } else { false } }

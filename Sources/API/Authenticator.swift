@@ -4,15 +4,15 @@ import Service
 import Transfers
 import Wire
 
-/// Finds out who makes a request.
+/// Identifies the caller of a request.
 ///
-/// Only hashes are compared, in constant time. A key with an unknown identifier costs the same as one with a wrong secret:
-/// a comparison and, the first time, a look into the store.
+/// Only hashes are compared, in constant time. A key with an unknown identifier costs the same as one with a wrong
+/// secret: a comparison and, the first time, a read of the store.
 final class Authenticator: Sendable {
-    /// Key records as the store has them; `.some(nil)` for identifiers it does not know.
+    /// Key records as stored; `.some(nil)` for unknown identifiers.
     private struct Cache {
         var records: [String: KeyRecord?] = [:]
-        /// Rises when something is dropped, so that a read that began before does not bring it back.
+        /// Rises when an entry is dropped, so that a read that began before does not restore it.
         var generation: UInt64 = 0
     }
 
@@ -23,7 +23,7 @@ final class Authenticator: Sendable {
     private let adminKeyHash: Locked<[UInt8]>
     private let literalKeys: [APISettings.LiteralKey]
     private let cache = Locked(Cache())
-    /// Who was let in with which `Authorization` field, by its hash: keys themselves are not kept.
+    /// The owner of each accepted `Authorization` field, by the field's hash: keys themselves are not kept.
     private let owners = Locked<[Int: Int64]>([:])
 
     init(service: Service, settings: APISettings) {
@@ -34,7 +34,7 @@ final class Authenticator: Sendable {
 
     /// The caller with this `Authorization` field.
     ///
-    /// - Throws: ``Problem`` `unauthorized`; what the store throws.
+    /// - Throws: ``Problem`` `unauthorized`; the errors of the store.
     func caller(authorization: String?) async throws -> Caller {
         guard let authorization else { throw Problem(.unauthorized, "Send a key as: Authorization: Bearer KEY.") }
         let caller = try await identify(authorization)
@@ -45,7 +45,7 @@ final class Authenticator: Sendable {
         return caller
     }
 
-    /// With whose requests one waits that is not looked at yet: theirs who came with the same `Authorization` field before.
+    /// The owner with whose requests an unread one waits: the owner of an earlier request with the same field.
     func owner(authorization: String?) -> Int64 {
         guard let authorization else { return Caller.anyone.owner }
         return owners.withLock { $0[authorization.hashValue] } ?? Caller.anyone.owner
@@ -69,8 +69,8 @@ final class Authenticator: Sendable {
         return .app(record.app, keyIdentifier: record.keyIdentifier, scopes: Set(record.scopes))
     }
 
-    /// Whether a caller that was let in earlier still would be: its key is neither revoked nor expired. True where the
-    /// store cannot say.
+    /// Whether a caller that was admitted earlier would still be: its key is neither revoked nor expired. True if the
+    /// store cannot answer.
     func stillAdmits(_ caller: Caller) async -> Bool {
         guard case .app(let app, let keyIdentifier, _) = caller,
             !literalKeys.contains(where: { $0.keyIdentifier == keyIdentifier })
@@ -83,10 +83,10 @@ final class Authenticator: Sendable {
         }
     }
 
-    /// Lets in who has another operator's key, and no longer who has the one before.
+    /// Replaces the admin key. The key before is refused from now on.
     func adminKeyChanged(hash: [UInt8]) { adminKeyHash.withLock { $0 = hash } }
 
-    /// Forgets a key, because it was made or revoked.
+    /// Drops a key from the cache, because it was created or revoked.
     func keyChanged(_ keyIdentifier: String) {
         cache.withLock { cache in
             cache.generation += 1
@@ -94,7 +94,7 @@ final class Authenticator: Sendable {
         }
     }
 
-    /// Forgets all keys, because an app is gone.
+    /// Drops all keys from the cache, because an app was deleted.
     func allKeysChanged() {
         cache.withLock { cache in
             cache.generation += 1
@@ -103,7 +103,7 @@ final class Authenticator: Sendable {
     }
 
     private func record(_ keyIdentifier: String) async throws -> KeyRecord? {
-        // Another node may have revoked it: a revoked key is refused at once.
+        // Another node may have revoked the key: a revoked key is refused at once.
         if service.isShared { return try await service.key(keyIdentifier) }
         let (known, generation) = cache.withLock { ($0.records[keyIdentifier], $0.generation) }
         if let known { return known }
@@ -136,7 +136,7 @@ enum APIKey {
         return (keyIdentifier, key, Digest.of(Array(key.utf8)))
     }
 
-    /// The identifier that a key names, or nil for what is not made like a key.
+    /// The identifier in a key, or nil if the text does not have the form of a key.
     static func identifier(in key: String) -> String? {
         let bytes = Array(key.utf8)
         let head = Array(prefix.utf8)

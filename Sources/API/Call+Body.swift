@@ -13,7 +13,7 @@ extension Call {
     /// Whether the body is a Metalink document.
     var hasMetalink: Bool { bodyType == Metalink.mediaType }
 
-    /// The media type of the body, nil where it is not one we can read.
+    /// The media type of the body, nil if the service cannot read it.
     private var bodyType: String? { request.headers["Content-Type"].flatMap(MediaTypes.ofBody) }
 
     private var hasBody: Bool {
@@ -24,7 +24,7 @@ extension Call {
         }
     }
 
-    /// Checks that the body is what the route takes, and collects one that is neither lines nor bytes to store.
+    /// Checks that the body has the route's form, and collects one that is neither lines nor bytes to store.
     mutating func prepareBody(_ form: BodyForm) async throws {
         switch form {
         case .none: break
@@ -53,7 +53,7 @@ extension Call {
         }
     }
 
-    /// A client that sends a form means the bytes of its parts, and would find the boundaries stored between them.
+    /// A client that sends a form intends its parts, and would find the boundaries stored between them.
     private func refuseForm() throws {
         guard bodyType?.hasPrefix("multipart/") != true else {
             throw Problem(
@@ -62,7 +62,7 @@ extension Call {
         }
     }
 
-    /// Lines are answered as they come, so that no answer is kept that could be given again.
+    /// Lines are answered as they arrive, so that no response exists that could be repeated.
     private func refuseIdempotencyKey() throws {
         guard request.headers["Idempotency-Key"] == nil else {
             throw Problem.header("Idempotency-Key", "Lines take none: give each line a clientTaskId.")
@@ -90,11 +90,11 @@ extension Call {
 
     private mutating func collect() async throws { try await collect(limit: server.settings.bodyLimit) }
 
-    /// Reads the whole body. It holds its share of the memory for bodies as its bytes come, until the request ends: an
-    /// announced length holds nothing.
+    /// Reads the whole body. It holds its share of the memory for bodies as its bytes arrive, until the request ends.
+    /// An announced length holds nothing.
     ///
-    /// - Throws: ``Problem``: `payload-too-large`, `request-timeout`, `rate-limited` (503) when there is no memory for it,
-    ///   `unauthorized` when the key was revoked meanwhile.
+    /// - Throws: ``Problem``: `payload-too-large`, `request-timeout`, `rate-limited` (503) if there is no memory for
+    ///   it, `unauthorized` if the key was revoked meanwhile.
     private mutating func collect(limit: Int) async throws {
         guard case .stream(let stream) = request.body else { return }
         let tooLong = Problem(.payloadTooLarge, "The body may have \(limit.counted("byte")).")

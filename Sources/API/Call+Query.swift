@@ -30,7 +30,7 @@ extension Call {
         return number
     }
 
-    /// What one of the words stands for.
+    /// The value that belongs to the word of a parameter.
     func queryWord<Word>(_ name: String, _ words: [(String, Word)]) throws -> Word? {
         guard let text = query(name) else { return nil }
         guard let word = words.first(where: { $0.0.utf8.elementsEqual(text.utf8) }) else {
@@ -42,7 +42,7 @@ extension Call {
     /// The parameters that are lists. Some generated clients send a parameter for each word instead of commas.
     private static let lists: Set = ["kind", "outcome", "state"]
 
-    /// What the words of a list stand for; empty where there is no such parameter.
+    /// The values that belong to the words of a list; empty if there is no such parameter.
     func queryWords<Word: Hashable>(_ name: String, _ words: [(String, Word)]) throws -> Set<Word> {
         let lists = request.query.filter { $0.name.utf8.elementsEqual(name.utf8) }.map(\.value)
         return try Set(
@@ -62,7 +62,7 @@ extension Call {
         return text
     }
 
-    /// Refuses parameters that the route does not know, and those that stand twice and are no lists.
+    /// Refuses unknown parameters, and repeated ones that are not lists.
     func checkQuery(_ known: [String]) throws {
         var seen: Set<String> = []
         for (name, _) in request.query {
@@ -76,7 +76,7 @@ extension Call {
         }
     }
 
-    /// A moment.
+    /// A time.
     func queryTime(_ name: String) throws -> Timestamp? {
         guard let text = query(name)?.restoringOffsetSign else { return nil }
         if let detail = TextRule.timestamp.violation(in: text) { throw Problem.query(name, detail) }
@@ -85,20 +85,20 @@ extension Call {
 
     // MARK: Pages
 
-    /// The parameters of lists that go by the time of creation.
+    /// The parameters of lists in the order of creation.
     static let listing = ["order", "createdAfter", "createdBefore", "limit", "cursor"]
 
-    /// Which part of a list is wanted, and from which end.
+    /// The requested part of a list, and its order.
     func span(_ standard: ListOrder = .ascending) throws -> ListSpan {
         ListSpan(
             try queryWord("order", ListOrder.allCases.map { ($0.rawValue, $0) }) ?? standard,
             createdAfter: try queryTime("createdAfter"), createdBefore: try queryTime("createdBefore"))
     }
 
-    /// How many items a page may have.
+    /// The maximum number of items of a page.
     func limit() throws -> Int { Int(try queryInteger("limit", in: 1...1000) ?? 100) }
 
-    /// Where the page begins: the position of the last item of the page before, 0 for the first page.
+    /// The start of the page: the position of the last item of the page before, 0 for the first page.
     func cursor() throws -> Int64 {
         guard let cursor = query("cursor") else { return 0 }
         guard let position = server.cursors.position(in: cursor, of: listName) else {
@@ -108,13 +108,13 @@ extension Call {
         return position
     }
 
-    /// A page of a list: as many items as are asked for, or as fit into one answer.
+    /// A page of a list: as many items as requested, or as fit into one response.
     ///
     /// - Parameters:
-    ///   - most: How many records a search examines at most; `nil` where each record becomes an item.
-    ///   - fetch: Reads up to so many records after a position.
-    ///   - position: Where a record stands in the list.
-    ///   - write: Makes what the client sees of a record; `nil` where a search does not match.
+    ///   - most: The maximum number of records that a search examines; `nil` if each record becomes an item.
+    ///   - fetch: Reads at most so many records after a position.
+    ///   - position: The position of a record in the list.
+    ///   - write: Renders a record for the client; `nil` if a search does not match.
     func page<Record, Item: JSONWritable>(
         searching most: Int? = nil, fetch: (_ after: Int64, _ limit: Int) async throws -> [Record],
         position: (Record) -> Int64, write: (Record) async throws -> Item?
@@ -124,7 +124,7 @@ extension Call {
         var items = PageItems()
         var (hasMore, isFull, examined) = (false, false, 0)
         repeat {
-            // Others have their turn to read.
+            // Lets other requests read in between.
             if examined > 0 { await Task.yield() }
             let count =
                 most.map { min($0 - examined, PageItems.searchedAtOnce) }
@@ -146,7 +146,7 @@ extension Call {
         return response
     }
 
-    /// What a cursor is bound to: whose list it is, which list, and its filters.
+    /// The binding of a cursor: its principal, its list, and the list's filters.
     private var listName: String {
         let filters = request.query.filter { $0.name != "limit" && $0.name != "cursor" }
             .map { "\($0.name)=\($0.value)" }.sorted()
@@ -174,7 +174,7 @@ extension Problem {
 }
 
 extension String {
-    /// The time with the plus of its time-zone offset, which a query turns into a space where it is not encoded.
+    /// The time with the plus of its time-zone offset, which decoding turns into a space if it was not percent-encoded.
     fileprivate var restoringOffsetSign: String {
         guard let sign = utf8.index(endIndex, offsetBy: -6, limitedBy: startIndex), utf8[sign] == UInt8(ascii: " ")
         else { return self }
@@ -183,7 +183,7 @@ extension String {
 }
 
 extension Int64 {
-    /// The number that digits make, without a sign.
+    /// The number with these digits, without a sign.
     init?(digits text: String, atMost count: Int = 19) {
         guard (1...count).contains(text.utf8.count), text.utf8.allSatisfy(Bytes.isDigit) else { return nil }
         self.init(text)

@@ -5,9 +5,9 @@ import Wire
 import WireMapping
 
 extension HTTPResponse {
-    /// An answer in JSON.
+    /// A JSON response.
     ///
-    /// - Parameter count: About how many bytes it has.
+    /// - Parameter count: The approximate length in bytes.
     static func json(
         _ value: some JSONWritable, status: Int = 200, headers: [(String, String)] = [], expecting count: Int = 2048
     ) -> HTTPResponse {
@@ -20,10 +20,10 @@ extension HTTPResponse {
     static let nothing = HTTPResponse(status: 204)
 }
 
-/// A revision of one app, session or task, and of no other that had or will have its name; or a state.
+/// A revision of one app, session or task, and of no other with the same name at another time; or a state.
 struct Version: Sendable {
     let revision: Int64
-    /// Rows are never numbered twice.
+    /// Row numbers are never reused.
     fileprivate let row: String
 
     init(_ app: AppRecord) {
@@ -54,12 +54,12 @@ struct Version: Sendable {
 }
 
 extension Call {
-    /// A resource with its `ETag`, or 304 where the client has it already.
+    /// A resource with its `ETag`, or 304 if the client has it already.
     ///
-    /// The tag begins with the version, which is what `If-Match` looks at, and goes on with a digest of what else is in
-    /// the answer, such as counters, so that equal tags mean equal bytes.
+    /// The tag begins with the version, which `If-Match` compares, and ends with a digest of the whole response, which
+    /// includes counters, so that equal tags mean equal bytes.
     ///
-    /// - Parameter isLive: The answer tells of progress, so it is never 304.
+    /// - Parameter isLive: Whether the response contains progress, so that it is never 304.
     func resource(
         _ value: some JSONWritable, version: Version, status: Int = 200, location: String? = nil, isLive: Bool = false
     ) -> HTTPResponse {
@@ -71,11 +71,11 @@ extension Call {
         return HTTPResponse(status: status, headers: headers, body: .bytes(bytes))
     }
 
-    /// 304 where the client has the representation already, plain or compressed.
+    /// 304 if the client has the representation already, plain or compressed.
     ///
     /// - Parameters:
-    ///   - tag: Of the plain one.
-    ///   - length: Of the plain one.
+    ///   - tag: Of the plain representation.
+    ///   - length: Of the plain representation.
     func notModified(_ tag: String, length: Int) -> HTTPResponse? {
         guard request.method == "GET" || request.method == "HEAD", request.headers["If-None-Match"] != nil else {
             return nil
@@ -94,9 +94,9 @@ extension Call {
         entityTags(field).contains { $0 == "*" || $0 == tag || $0 == "W/\(tag)" }
     }
 
-    /// Checks `If-Match` against the version that is there.
+    /// Checks `If-Match` against the current version.
     ///
-    /// - Returns: The revision that the change must find, nil where the client does not care.
+    /// - Returns: The revision that the change requires, nil if the client requires none.
     /// - Throws: ``Problem`` `precondition-failed`.
     func expectedRevision(of version: Version?) throws -> Int64? {
         guard request.headers["If-Match"] != nil else { return nil }
@@ -118,8 +118,8 @@ extension Call {
     /// Whether `If-Match` names a tag. It compares strongly (RFC 9110 section 13.1.1).
     func expects(_ tag: String) -> Bool { entityTags("If-Match").contains(tag) }
 
-    /// Reads a resource and changes it, once more if another client changed it in between. Whether the client's condition
-    /// holds is what ``expectedRevision(of:)`` says of each version that was read.
+    /// Reads a resource and changes it, again if another client changed it in between. ``expectedRevision(of:)`` checks
+    /// the client's condition for each version that was read.
     func untilUndisturbed<Result>(_ change: () async throws -> Result) async throws -> Result {
         while true {
             do {
@@ -130,13 +130,13 @@ extension Call {
         }
     }
 
-    /// The common beginning of all tags of a version. Keyed, so that it does not reveal numbers of rows.
+    /// The common beginning of all tags of a version. Keyed, so that it does not reveal row numbers.
     private func beginning(of version: Version) -> String {
         let mark = HMAC.sha256(key: server.settings.cursorKey, message: Array(version.row.utf8)).prefix(6)
         return "\"r\(version.revision)-\(Array(mark).hexadecimal)-"
     }
 
-    /// Refuses lists of entity tags that are longer than any that makes sense.
+    /// Refuses lists of entity tags that are unreasonably long.
     func checkConditions() throws {
         for field in ["If-Match", "If-None-Match"] {
             let length = request.headers.all(field).reduce(0) { $0 + $1.utf8.count }
@@ -148,9 +148,9 @@ extension Call {
         request.headers.all(field).flatMap { $0.split(separator: ",") }.map(MediaTypes.trimmed)
     }
 
-    /// Answers with what the request creates. With an `Idempotency-Key` the answer is kept in the same commit.
+    /// Responds with the created resource. With an `Idempotency-Key`, the response is stored in the same commit.
     ///
-    /// - Parameter answer: Makes the answer of the result; runs on the writer's thread.
+    /// - Parameter answer: Renders the response from the result; runs on the writer's thread.
     func creating<Result>(
         holdsSecrets: Bool = false, _ create: (Recording<Result>?) async throws -> Result,
         answer: @escaping @Sendable (Result) -> HTTPResponse
@@ -158,9 +158,9 @@ extension Call {
         answer(try await create(recording(holdsSecrets: holdsSecrets, answer)))
     }
 
-    /// Keeps the answer to a request with an `Idempotency-Key` in the commit that does what the request asks for.
+    /// Stores the response to a request with an `Idempotency-Key` in the commit of the request.
     ///
-    /// - Parameter render: Makes the answer of the result; runs on the writer's thread.
+    /// - Parameter render: Renders the response from the result; runs on the writer's thread.
     func recording<Result>(
         holdsSecrets: Bool = false, _ render: @escaping @Sendable (Result) -> HTTPResponse
     ) -> Recording<Result>? {

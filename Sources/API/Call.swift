@@ -4,18 +4,18 @@ import HTTPServer
 import Service
 import Wire
 
-/// One request on its way to an answer: the caller, the request, and the server that answers it.
+/// One request being handled: the caller, the request, and the server that handles it.
 struct Call: Sendable {
     let server: APIServer
     let caller: Caller
-    /// Kept for as long as the request is in flight; the open routes have none.
+    /// Kept while the request is in flight; nil for the open routes.
     let admission: Admissions.Admission?
-    /// What the body holds of the memory for bodies.
+    /// The request's share of the memory for bodies.
     var bodyShare: MemoryBudget.Share?
     var request: HTTPRequest
-    /// The representation that the client likes best of those the route has.
+    /// The client's preferred representation among those of the route.
     var accepted: String
-    /// Set where the request has an `Idempotency-Key`.
+    /// Set if the request has an `Idempotency-Key`.
     var idempotency: IdempotencyKeys.Entry?
 
     var service: Service { server.service }
@@ -33,10 +33,10 @@ struct Call: Sendable {
 
     // MARK: The path
 
-    /// A segment of the path that stands where the route has `{name}`.
+    /// The segment of the path at the route's `{name}`.
     func parameter(_ name: String) -> String { request.parameters[name] ?? "" }
 
-    /// A segment that must be a positive whole number; anything else names nothing.
+    /// A segment that must be a positive whole number; otherwise the resource does not exist.
     func number(_ name: String) throws -> Int64 {
         let text = parameter(name)
         guard text.first != "0", let number = Int64(digits: text) else { throw DomainError.notFound }
@@ -61,17 +61,17 @@ struct Call: Sendable {
         return bytes
     }
 
-    /// Reads the body as JSON; all its faults are told at once.
+    /// Reads the body as JSON; all its faults are reported at once.
     func read<Body: JSONReadable>(_ type: Body.Type = Body.self) throws -> Body { try Body(parsing: bodyBytes) }
 
-    /// Reads the body as JSON, or an empty object where there is none.
+    /// Reads the body as JSON, or an empty object if there is none.
     func readIfPresent<Body: JSONReadable>(_ type: Body.Type = Body.self) throws -> Body {
         try Body(parsing: bodyBytes.isEmpty ? Array("{}".utf8) : bodyBytes)
     }
 
     // MARK: Waiting
 
-    /// One of the requests that a key may have waiting, for as long as it is kept.
+    /// Counts one held request of the key, until the value is destroyed.
     func heldPlace() throws -> HeldRequests.Place {
         guard let place = server.held.place(of: caller.key) else {
             throw Problem(.rateLimited, "This key has too many requests waiting already.")
@@ -79,9 +79,9 @@ struct Call: Sendable {
         return place
     }
 
-    /// Runs something that waits, counted against what one key may have waiting.
+    /// Runs a closure that waits, counted against the key's held requests.
     ///
-    /// - Throws: ``Problem`` `unauthorized` when the key was revoked meanwhile.
+    /// - Throws: ``Problem`` `unauthorized` if the key was revoked meanwhile.
     func holding<Result>(_ body: () async throws -> Result) async throws -> Result {
         let place = try heldPlace()
         defer { withExtendedLifetime(place) {} }
@@ -90,9 +90,9 @@ struct Call: Sendable {
         return result
     }
 
-    /// Judges the key again, in a request that goes on for a while.
+    /// Checks the key again, in a request of long duration.
     ///
-    /// - Throws: ``Problem`` `unauthorized` when the key has been revoked or has expired since the request was let in.
+    /// - Throws: ``Problem`` `unauthorized` if the key has been revoked or has expired since the request was admitted.
     func checkAdmission() async throws {
         guard request.clientGone.reason != .revoked, await server.authenticator.stillAdmits(caller) else {
             throw Self.revoked
@@ -101,14 +101,14 @@ struct Call: Sendable {
 
     static let revoked = Problem(.unauthorized, "The key was revoked or has expired.")
 
-    /// Until when the client wants to wait, on the monotonic clock in milliseconds; nil where it does not.
+    /// The end of the wait that the client requests, in monotonic milliseconds; nil if it requests none.
     func waitDeadline() throws -> Int64? {
         guard let seconds = try queryNumber("wait", in: 0...60), seconds > 0 else { return nil }
         return service.clock.monotonic() + Int64(seconds * 1000)
     }
 }
 
-/// The body of a request that says nothing.
+/// The empty body of a request.
 struct NoMembers: Shape {
     mutating func visit(_ members: inout some MemberVisitor) {}
 }

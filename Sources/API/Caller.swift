@@ -1,14 +1,14 @@
 import Core
 
-/// Who makes a request.
+/// The caller of a request.
 enum Caller: Hashable, Sendable {
-    /// The route asks for no key.
+    /// The route requires no key.
     case anyone
     /// The holder of the admin key.
     case `operator`
     case app(AppID, keyIdentifier: String, scopes: Set<Scope>)
 
-    /// Whose idempotency keys and cursors they are: all keys of an app share them.
+    /// The owner of idempotency keys and cursors: all keys of an app share them.
     var principal: String {
         switch self {
         case .anyone: "anyone"
@@ -17,7 +17,7 @@ enum Caller: Hashable, Sendable {
         }
     }
 
-    /// Who has turns of their own where requests wait; 0 for everybody together who has no key.
+    /// The owner for fair turns of waiting requests; 0 for all callers without a key together.
     var owner: Int64 {
         switch self {
         case .anyone: 0
@@ -26,7 +26,7 @@ enum Caller: Hashable, Sendable {
         }
     }
 
-    /// What requests are counted by.
+    /// The name by which requests are counted.
     var key: String {
         switch self {
         case .anyone: "anyone"
@@ -36,9 +36,9 @@ enum Caller: Hashable, Sendable {
     }
 }
 
-/// Who may use a route.
+/// The callers that may use a route.
 enum Access: Sendable {
-    /// Everybody, without a key.
+    /// All callers, without a key.
     case open
     case `operator`
     /// A key of an app that has one of these scopes.

@@ -1,12 +1,12 @@
 import Base
 import HTTPServer
 
-/// gzip for answers of text (RFC 9110 sections 8.4.1 and 12.5.3).
+/// gzip for text responses (RFC 9110 sections 8.4.1 and 12.5.3).
 enum ContentCoding {
-    /// A shorter body goes out as it is: it would hardly take fewer packets.
+    /// A shorter body is sent uncompressed: compression would hardly save packets.
     static let minimumLength = 1024
 
-    /// Whether the client takes gzip, and likes it as much as the plain text.
+    /// Whether the client accepts gzip, and prefers it at least as much as the plain text.
     static func isGzipWelcome(_ headers: RequestHeaders) -> Bool {
         var qualities: [String: Double] = [:]
         for item in headers.all("Accept-Encoding").flatMap({ $0.split(separator: ",") }) {
@@ -18,10 +18,10 @@ enum ContentCoding {
         return quality > 0 && quality >= qualities["identity"] ?? 0
     }
 
-    /// Bytes compressed in one turn.
+    /// Bytes compressed in one step.
     private static let pieceLength = 128 << 10
 
-    /// Compresses in pieces, between which others have their turn on the thread.
+    /// Compresses in steps, between which other work runs on the thread.
     static func compress(_ bytes: [UInt8]) async -> [UInt8] {
         let gzip = Gzip(length: bytes.count)
         var compressed: [UInt8] = []
@@ -39,10 +39,10 @@ enum ContentCoding {
 }
 
 extension HTTPResponse {
-    /// Says that the answer would be another for who takes other codings.
+    /// Adds `Vary: Accept-Encoding`, because the response depends on the codings that the client accepts.
     mutating func varyByCoding() { headers.append(("Vary", "Accept-Encoding")) }
 
-    /// Says that the body is compressed.
+    /// Declares the body as compressed.
     mutating func setCompressed(_ body: HTTPResponseBody) {
         self.body = body
         headers.append(("Content-Encoding", "gzip"))
@@ -51,7 +51,7 @@ extension HTTPResponse {
         }
     }
 
-    /// Compresses a body that is worth it where the client takes that, unless the choice was made before.
+    /// Compresses a body that is long enough if the client accepts gzip, unless the coding was chosen before.
     mutating func compress(for request: HTTPRequest) async {
         guard case .bytes(let bytes) = body, bytes.count > ContentCoding.minimumLength,
             !headers.contains(where: { $0.0 == "Vary" })

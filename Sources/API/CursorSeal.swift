@@ -6,13 +6,13 @@ struct CursorSeal: Sendable {
 
     let key: [UInt8]
 
-    /// - Parameter list: What the list is of, with its filters and whose it is.
+    /// - Parameter list: The list's resource, filters and principal.
     func cursor(at position: Int64, of list: String) -> String {
         let bytes = (0..<8).map { UInt8(truncatingIfNeeded: position >> (56 - 8 * $0)) }
         return (bytes + tag(bytes, list)).base64URL
     }
 
-    /// The position in a cursor, or nil when it was not made here for this list.
+    /// The position in a cursor, or nil if it was not made here for this list.
     func position(in cursor: String, of list: String) -> Int64? {
         guard let bytes = [UInt8](base64URL: cursor), bytes.count == 8 + Self.tagLength else { return nil }
         let position = Array(bytes.prefix(8))

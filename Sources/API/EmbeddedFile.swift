@@ -1,7 +1,7 @@
 import Base
 import HTTPServer
 
-/// A file that is built into the program, as it is and compressed.
+/// A file that is part of the program, plain and compressed.
 struct EmbeddedFile: Sendable {
     let type: String
     let bytes: [UInt8]
@@ -17,7 +17,7 @@ struct EmbeddedFile: Sendable {
 }
 
 extension Call {
-    /// An embedded file, or 304 where the client has it already.
+    /// An embedded file, or 304 if the client has it already.
     func embedded(_ file: EmbeddedFile, headers: [(String, String)] = []) -> HTTPResponse {
         if let unchanged = notModified(file.tag, length: file.bytes.count) { return unchanged }
         var response = HTTPResponse(

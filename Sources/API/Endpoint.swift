@@ -4,36 +4,36 @@ import HTTPServer
 import Service
 import Wire
 
-/// What a route does with a request's body.
+/// The form of a route's request body.
 enum BodyForm: Sendable {
-    /// There is none.
+    /// No body.
     case none
-    /// There is none, but clients may send an empty object.
+    /// No body, but clients may send an empty object.
     case empty
-    /// JSON that may be left out.
+    /// Optional JSON.
     case optionalJSON
     /// JSON.
     case json
     /// JSON of a batch, which may be longer.
     case batch
-    /// JSON, or lines of JSON that the handler reads as they come.
+    /// JSON, or lines of JSON that the handler reads as they arrive.
     case jsonOrLines
     /// The same, or a Metalink document.
     case task
-    /// Bytes that the handler reads as they come.
+    /// Bytes that the handler reads as they arrive.
     case stream
 }
 
 extension APIServer {
-    /// Makes a route: everything that is the same for all happens here, in this order.
+    /// Makes a route. The checks that all routes share run here, in this order:
     ///
     /// Host, key, rate, scope, shutting down, query, `Accept`, the body's form, `Idempotency-Key`; then `handler`.
     ///
     /// - Parameters:
     ///   - query: The parameters that the route knows.
-    ///   - produces: The media types that it answers with, the standard one first.
-    ///   - isIdempotent: Whether a `POST` takes an `Idempotency-Key`.
-    ///   - replay: Makes the answer to a repeated request from what was kept, where that is not the answer itself.
+    ///   - produces: The media types of its responses, the default one first.
+    ///   - isIdempotent: Whether a `POST` accepts an `Idempotency-Key`.
+    ///   - replay: Makes the response to a repeated request from the stored one, if that is not the response itself.
     func route(
         _ method: String, _ pattern: String, _ access: Access, query: [String] = [], body: BodyForm = .none,
         produces: [String] = ["application/json"], isIdempotent: Bool = true,
@@ -76,14 +76,14 @@ extension APIServer {
             var allowance: RateLimiter.Allowance?
             var response = await answer(request, &allowance)
             if let allowance { response.headers += allowance.fields }
-            // What an origin sent stays as it is.
+            // Content of an origin is sent unchanged.
             if produces != [MediaTypes.any] { await response.compress(for: request) }
             return response
         }
     }
 
-    /// Requests of apps run where they read, and apps take turns there. What watches the service is answered even when all
-    /// readers are busy.
+    /// Requests of apps run on reader threads, in fair turns between apps. Open routes, such as health checks, are
+    /// served even when all readers are busy.
     private func executor(_ access: Access) -> Route.Executor? {
         if case .open = access { return nil }
         return { [service, authenticator] in
@@ -91,12 +91,12 @@ extension APIServer {
         }
     }
 
-    /// Every body is read by its handler, after the key was judged.
+    /// Each handler reads its body itself, after the check of the key.
     private func rule(_ body: BodyForm) -> BodyRule { body == .none ? .none : .stream }
 
-    /// Whether the request may be made at all, and who makes it.
+    /// Admits a request, and returns its caller.
     ///
-    /// - Parameter allowance: Set where the key's requests are limited.
+    /// - Parameter allowance: Set if the key's requests are limited.
     private func admit(
         _ request: HTTPRequest, _ access: Access, _ allowance: inout RateLimiter.Allowance?
     ) async throws -> (Caller, Admissions.Admission?) {
@@ -124,7 +124,7 @@ extension APIServer {
         return (caller, admission)
     }
 
-    /// Who makes the request, by its key. A key that is revoked from now on ends the request.
+    /// The caller of the request, by its key. A revocation of the key from now on ends the request.
     private func letIn(_ request: HTTPRequest) async throws -> (Caller, Admissions.Admission) {
         while true {
             let revocations = admissions.revocations
@@ -136,8 +136,8 @@ extension APIServer {
     }
 }
 
-/// The `Host` field under `--dev`. It is checked so that a page of another site cannot reach the service through a name
-/// of its own that leads to this machine (DNS rebinding).
+/// The `Host` field under `--dev`. It is checked so that a page of another site cannot reach the service through its
+/// own name for this machine (DNS rebinding).
 enum HostField {
     static func namesThisMachine(_ field: String) -> Bool {
         var host = Array(field.lowercased().utf8)[...]

@@ -4,7 +4,7 @@ import HTTPServer
 import Service
 import Wire
 
-/// Answers repeated requests alike. The store keeps the answers; requests under way are known here.
+/// Repeats the responses of repeated requests. The store keeps the responses; requests in flight are known here.
 final class IdempotencyKeys: Sendable {
     /// One request with a key.
     struct Entry: Sendable {
@@ -12,7 +12,7 @@ final class IdempotencyKeys: Sendable {
         let key: String
         /// SHA-256 of method, target and body.
         let fingerprint: [UInt8]
-        /// Whether a commit has kept the answer.
+        /// Whether a commit has stored the response.
         let isRecorded = Locked(false)
 
         func recording<Result>(
@@ -27,14 +27,14 @@ final class IdempotencyKeys: Sendable {
     }
 
     private let service: Service
-    /// Fingerprints of requests under way, by principal and key.
+    /// Fingerprints of requests in flight, by principal and key.
     private let running = Locked<[String: [UInt8]]>([:])
 
     init(service: Service) { self.service = service }
 
-    /// Answers a request with a key: from the store where it was answered before, else with `body`, whose success is kept.
+    /// Responds to a request with a key: with the stored response, or else with `body`, whose success is stored.
     ///
-    /// - Parameter replay: Makes the answer from what was kept.
+    /// - Parameter replay: Makes the response from the stored one.
     func answer(
         _ entry: Entry, replay: (StoredAnswer) async throws -> HTTPResponse = { HTTPResponse($0) },
         _ body: (Entry) async throws -> HTTPResponse
@@ -58,7 +58,7 @@ final class IdempotencyKeys: Sendable {
         }
         let response = try await body(entry)
         if response.status < 400, !entry.isRecorded.withLock({ $0 }) {
-            // Sealed, since only the handler knows whether it holds a secret.
+            // Sealed, because only the handler knows whether the response holds a secret.
             try await service.record(entry.recording(holdsSecrets: true) { _ in response })
         }
         return response
@@ -89,7 +89,7 @@ final class IdempotencyKeys: Sendable {
 }
 
 extension StoredAnswer {
-    /// What is kept of an answer. A streamed body is not.
+    /// The stored part of a response. A streamed body is not stored.
     init(_ response: HTTPResponse, holdsSecrets: Bool) {
         var bytes: [UInt8] = []
         if case .bytes(let body) = response.body { bytes = body }

@@ -7,7 +7,7 @@ enum MediaTypes {
     static let problem = "application/problem+json"
     static let eventStream = "text/event-stream"
 
-    /// The type and subtype of a `Content-Type`, in lower case, where its parameters are ones we understand.
+    /// The type and subtype of a `Content-Type`, in lower case; nil for a character set other than UTF-8.
     static func ofBody(_ contentType: String) -> String? {
         let parts = contentType.split(separator: ";", omittingEmptySubsequences: false).map(trimmed)
         for parameter in parts.dropFirst() {
@@ -19,10 +19,10 @@ enum MediaTypes {
         return parts.first?.lowercased()
     }
 
-    /// What is offered where the bytes may be of any type, known only when they are read: no `Accept` excludes it.
+    /// Offered if the bytes may be of any type, known only when they are read: no `Accept` excludes it.
     static let any = "*/*"
 
-    /// The first of `offered` that the `Accept` fields like best; nil when they exclude all.
+    /// The first of `offered` with the highest quality in the `Accept` fields; nil if they exclude all.
     static func choose(_ offered: [String], accept: [String]) -> String? {
         guard !accept.isEmpty, offered != [any] else { return offered.first }
         let ranges = accept.flatMap { $0.split(separator: ",") }.map { Range(String($0)) }
@@ -51,7 +51,7 @@ enum MediaTypes {
             quality = MediaTypes.quality(parts)
         }
 
-        /// How exactly it says what it means.
+        /// The precision of the range.
         var precision: Int { type == "*/*" ? 0 : type.hasSuffix("/*") ? 1 : 2 }
 
         func matches(_ offered: String) -> Bool {
@@ -59,7 +59,7 @@ enum MediaTypes {
         }
     }
 
-    /// A text without the blanks and tabs around it.
+    /// A text without leading and trailing blanks and tabs.
     static func trimmed(_ text: some StringProtocol) -> String {
         let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
         var bytes = Array(text.utf8)[...]

@@ -1,9 +1,9 @@
 import Base
 
-/// Memory that all requests share, with room left for apps that have none of it yet.
+/// Memory that all requests share, with room left for apps that hold none of it yet.
 ///
-/// A caller may hold as much as is left for the others: alone half of it, two callers a third each. So a caller that
-/// fills its share keeps no other from being served.
+/// A caller may hold as much as is left for the others: alone half of it, two callers a third each. A caller with a
+/// full share therefore never blocks the others.
 final class MemoryBudget: Sendable {
     private struct State {
         var left: Int
@@ -28,7 +28,7 @@ final class MemoryBudget: Sendable {
 
     func share(of principal: String) -> Share { Share(self, principal) }
 
-    /// What one request holds of the memory, given back when the share is destroyed.
+    /// The memory held by one request, released when the share is destroyed.
     final class Share: Sendable {
         private let budget: MemoryBudget
         private let principal: String
@@ -44,10 +44,10 @@ final class MemoryBudget: Sendable {
             budget.state.withLock { $0.move(-bytes, to: principal) }
         }
 
-        /// Whether so many bytes could be held now. Holds none of them.
+        /// Whether so many more bytes could be held now. Holds none of them.
         func hasRoom(for bytes: Int) -> Bool { budget.state.withLock { $0.hasRoom(for: bytes, of: principal) } }
 
-        /// Holds `total` bytes from now on. Changes nothing where there is no room for more.
+        /// Holds `total` bytes from now on. Changes nothing if there is no room for more.
         ///
         /// - Returns: Whether the bytes are held.
         func hold(_ total: Int) -> Bool {

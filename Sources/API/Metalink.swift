@@ -7,17 +7,17 @@ enum Metalink {
 
     private static let namespace = "urn:ietf:params:xml:ns:metalink"
 
-    /// Why a document creates no task.
+    /// The reason why a document creates no task.
     enum Refused: Error, Hashable {
         case malformed(XMLError)
-        /// Well-formed, but not what is wanted.
+        /// Well-formed, but not a usable Metalink document.
         case invalid(String)
     }
 
-    /// The document's URLs in the order of their priority, its size, and the strongest digests that are known here.
-    /// What it says besides is for people.
+    /// The document's URLs in the order of their priority, its size, and the strongest supported digests. Other
+    /// elements are for people, and are ignored.
     ///
-    /// - Throws: ``Refused``, or `JSONError` with pointers into the ``TaskCreation`` that the document stands for.
+    /// - Throws: ``Refused``, or `JSONError` with pointers into the ``TaskCreation`` that the document describes.
     static func creation(_ bytes: [UInt8]) throws -> TaskCreation {
         let root: XMLElement
         do throws(XMLError) { root = try XMLElement(parsing: bytes) } catch { throw Refused.malformed(error) }
@@ -30,7 +30,7 @@ enum Metalink {
         }
         var urls = try file.all("url").map { (priority: try priority(of: $0), url: $0.trimmedText) }
             .filter { $0.url.hasPrefix("http://") || $0.url.hasPrefix("https://") }
-        // Stable: as they stand where they are as good.
+        // Stable: URLs of equal priority keep the order of the document.
         urls = urls.enumerated().sorted { ($0.element.priority, $0.offset) < ($1.element.priority, $1.offset) }
             .map(\.element)
         guard let first = urls.first else { throw Refused.invalid("The file has no URL of http or https.") }

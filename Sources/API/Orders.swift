@@ -3,11 +3,11 @@ import Service
 import Wire
 import WireMapping
 
-// What apps ask for with URLs in it. An address that the egress policy forbids is accepted here and refused when the
-// task runs; a URL that could never be asked for is refused now. Webhooks are judged sooner, because their failure is less visible.
+// Checks of the URLs in orders. An address that the egress policy forbids is accepted here and refused when the task
+// runs; an unusable URL is refused now. Webhooks are checked earlier, because their failure is less visible.
 
 extension TaskOrder {
-    /// - Parameter pointer: Where the creation stands in the request's body, for the fault.
+    /// - Parameter pointer: The position of the creation in the request's body, for the fault.
     init(checking wire: TaskCreation, at pointer: String = "", traceparent: String?) throws(JSONError) {
         self.init(wire, traceparent: traceparent)
         if resumeData == nil, specification.request.object == nil {

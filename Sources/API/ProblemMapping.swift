@@ -6,7 +6,7 @@ import Service
 import Wire
 import WireMapping
 
-/// Where in the request's body the parts of an order stand, for errors that name an order by its index.
+/// The positions of orders in the request's body, for errors that name an order by its index.
 struct OrderPlaces: Sendable {
     /// A JSON Pointer to the order.
     var order: @Sendable (Int) -> String = { _ in "" }
@@ -24,7 +24,7 @@ struct OrderPlaces: Sendable {
 }
 
 extension Problem {
-    /// The one mapping of errors to what clients are told. Nil for errors whose details are only for the operator.
+    /// The only mapping of errors to problems. Nil for errors whose details are only for the operator.
     init?(_ failure: Failure, _ places: OrderPlaces) {
         switch failure {
         case .domain(let error): self.init(error, places)
@@ -141,7 +141,7 @@ extension Problem {
             }
     }
 
-    /// The problem of a request that the server answers in place of a handler.
+    /// The problem of a request to which the server responds in place of a handler.
     init(_ reason: RefusalReason) {
         switch reason {
         case .badFraming(let detail), .badTarget(let detail):
@@ -160,7 +160,7 @@ extension Problem {
         }
     }
 
-    /// The header fields that belong to a problem.
+    /// The header fields of a response with the problem.
     private var headers: [(String, String)] {
         switch code {
         case .unauthorized: [("WWW-Authenticate", "Bearer")]
@@ -178,7 +178,7 @@ extension Problem {
 }
 
 extension APIServer {
-    /// What a client is told about an error. Ours are logged, here and nowhere else.
+    /// The problem for an error. The service's own faults are logged here and nowhere else.
     func problem(
         for error: any Error, of request: HTTPRequest, _ places: OrderPlaces = OrderPlaces()
     ) -> Problem {
@@ -213,7 +213,7 @@ extension HTTPRequest {
     /// The target without its query, which may hold secrets.
     var path: String { APIServer.path(ofTarget: rawTarget) }
 
-    /// That what the path names is not there.
+    /// The text that the resource of the path does not exist.
     fileprivate var absence: String {
         func named(_ kind: String, _ parameter: String) -> String? {
             parameters[parameter].map { "There is no \(kind) \"\($0)\"" }

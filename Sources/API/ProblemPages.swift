@@ -1,7 +1,7 @@
 import COpenAPI
 import Wire
 
-/// What `docs/problems.md` says about one code, as Markdown and as HTML.
+/// The section of `docs/problems.md` about one code, as Markdown and as HTML.
 struct ProblemPage: Sendable {
     let code: ProblemCode
     /// The section of the code without its heading, in Markdown.
@@ -30,7 +30,7 @@ struct ProblemPage: Sendable {
     }
 }
 
-/// The pages of all codes, from the document that is built into the program.
+/// The pages of all codes, from the document that is part of the program.
 enum ProblemPages {
     static let all: [String: ProblemPage] = {
         let bytes = UnsafeBufferPointer(start: problems_markdown_start(), count: problems_markdown_length)
@@ -88,7 +88,7 @@ private enum Prose {
             } else if first == "[", let middle = end(of: "]("), let close = rest[middle...].firstIndex(of: ")") {
                 let label = self.spans(String(rest[rest.index(after: rest.startIndex)..<middle]))
                 let target = rest[rest.index(middle, offsetBy: 2)..<close]
-                // The other documents are not served.
+                // Other documents are not served.
                 found = target.hasPrefix("#") ? [.link(label: label, path: "/problems/\(target.dropFirst())")] : label
                 rest = rest[rest.index(after: close)...]
             }

@@ -1,11 +1,11 @@
 import Base
 
-/// Limits the requests a second of each key, by a bucket that holds one second's worth.
+/// Limits the requests per second of each key, by a bucket that holds one second's worth.
 final class RateLimiter: Sendable {
-    /// What a key may still do, as told with each answer (draft-ietf-httpapi-ratelimit-headers-10).
+    /// A key's remaining requests, reported with each response (draft-ietf-httpapi-ratelimit-headers-10).
     struct Allowance {
         let quota: Int
-        /// Whole requests that are left.
+        /// Remaining whole requests.
         let remaining: Int
         let isAdmitted: Bool
 
@@ -31,7 +31,7 @@ final class RateLimiter: Sendable {
         self.clock = clock
     }
 
-    /// Takes one request out of the bucket of `key`, where there is one.
+    /// Removes one request from the bucket of `key`, if there is one.
     func admit(_ key: String) -> Allowance {
         let now = clock.monotonic()
         return buckets.withLock { buckets in
@@ -47,9 +47,9 @@ final class RateLimiter: Sendable {
     }
 }
 
-/// Counts the requests of each key that wait for something.
+/// Counts the held requests of each key.
 final class HeldRequests: Sendable {
-    /// One of the requests that a key may have waiting, for as long as it lives.
+    /// One held request of a key, until the value is destroyed.
     final class Place: Sendable {
         private let requests: HeldRequests
         private let key: String
@@ -67,10 +67,10 @@ final class HeldRequests: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Of all keys.
+    /// The number of held requests of all keys.
     var count: Int { counts.withLock { $0.values.reduce(0, +) } }
 
-    /// Counts one more; nil when there are too many already.
+    /// Counts one more held request; nil if the limit is reached.
     func place(of key: String) -> Place? {
         let hasRoom = counts.withLock { counts in
             let count = counts[key] ?? 0

@@ -2,7 +2,7 @@ import Base
 import Core
 import HTTPServer
 
-/// What is counted about requests, with labels from closed sets.
+/// The metrics of requests, with labels from closed sets.
 struct RequestMeters: Sendable {
     private let answered: Metrics.Counter
     private let duration: Metrics.Histogram
@@ -10,7 +10,7 @@ struct RequestMeters: Sendable {
 
     private static let nowhere = "none"
 
-    /// - Parameter routes: The patterns of all routes there are.
+    /// - Parameter routes: The patterns of all routes.
     init(_ metrics: Metrics, routes: Set<String>, held: HeldRequests) {
         self.routes = routes
         let labels = routes.sorted() + [Self.nowhere]
@@ -33,7 +33,7 @@ struct RequestMeters: Sendable {
         if !Self.waits(observation) { duration.observe(observation.duration.seconds, route) }
     }
 
-    /// Long polls and streams of events take as long as nothing happens.
+    /// Whether the request is a long poll or an event stream, whose duration depends on events.
     private static func waits(_ observation: Observation) -> Bool {
         if observation.isStreamed { return observation.route?.hasSuffix("/events") == true }
         guard let query = observation.target.firstIndex(of: "?") else { return false }

@@ -2,18 +2,18 @@ import Base
 import Core
 import Wire
 
-/// A completed task as it is shown.
+/// The client's view of a completed task.
 struct ShownTask: Sendable {
     let stamp: TaskStamp
     let number: Int64
     let text: JSONText
 }
 
-/// Completed tasks as they were shown lately, of all apps together: what they say is written once for many readers.
+/// A cache of completed tasks as rendered for clients, of all apps together: each is rendered once for many readers.
 ///
-/// The truth stays the row. Its stamp is read each time, and what was written for another stamp is never found again.
-/// There are two generations: who is asked for moves to the young one, and when that is full, the old one goes. So every
-/// step is short, and nothing has to be sorted.
+/// The row remains authoritative. Its stamp is read each time, and a text for another stamp is never found again. There
+/// are two generations: a requested task moves to the young one, and when that is full, the old one is dropped.
+/// Therefore every step is short, and nothing has to be sorted.
 final class ShownTasks: Sendable {
     private struct Generations {
         var young: [TaskStamp: ShownTask] = [:]
@@ -21,11 +21,11 @@ final class ShownTasks: Sendable {
         var youngBytes = 0
     }
 
-    /// What a task takes besides its text, about.
+    /// The approximate bytes of a task besides its text.
     private static let overhead = 160
 
     private let generations = Locked(Generations())
-    /// Bytes of each generation.
+    /// Maximum number of bytes of each generation.
     private let room: Int
 
     init(maximumBytes: Int = 8 << 20) { room = maximumBytes / 2 }
@@ -56,7 +56,7 @@ final class ShownTasks: Sendable {
         withExtendedLifetime(dropped) {}  // Freed here, outside the lock.
     }
 
-    /// Bytes of all that is kept.
+    /// Bytes of all cached tasks.
     var bytes: Int {
         generations.withLock { generations in
             [generations.young, generations.old].flatMap(\.values).reduce(0) {

@@ -1,6 +1,6 @@
-/// Wakes all who watch one key, such as the long polls of one session.
+/// Wakes all watches of a key, such as the held requests of one session.
 ///
-/// Nothing is kept for keys without a watch. To miss nothing, watch first and look then:
+/// Keys without a watch have no state. To miss no signal, watch first, then read:
 ///
 ///     let watch = broadcast.watch(session)
 ///     while true {
@@ -25,7 +25,7 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
         for bell in bells { bell.ring() }
     }
 
-    /// Starts watching `key`. Signals from now on are remembered until the watch is let go.
+    /// Starts watching `key`. Later signals are remembered until the watch is released.
     package func watch(_ key: Key) -> Watch {
         let bell = Doorbell(clock: clock)
         let number = state.withLock { state in
@@ -36,7 +36,7 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
         return Watch(broadcast: self, key: key, number: number, bell: bell)
     }
 
-    /// What anybody watches.
+    /// The watched keys.
     package var keys: [Key] { state.withLock { Array($0.bells.keys) } }
 
     package func countOfWatches(of key: Key) -> Int { state.withLock { $0.bells[key]?.count ?? 0 } }
@@ -48,7 +48,7 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// One watcher's place. Ends when it is let go.
+    /// A watch, which ends with its last reference.
     package final class Watch: Sendable {
         private let broadcast: Broadcast
         private let key: Key
@@ -64,7 +64,7 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
 
         deinit { broadcast.end(number, of: key) }
 
-        /// Waits for a signal since the watch began or the last wait ended, as ``Doorbell/wait(until:)`` does.
+        /// Waits for a signal since the start of the watch or the last wait, like ``Doorbell/wait(until:)``.
         @discardableResult
         package func wait(until deadline: Int64?) async -> Bool { await bell.wait(until: deadline) }
     }

@@ -1,10 +1,10 @@
 import CCrypto
 
-/// AES-256-GCM with one key. Made for each use: libgnutls does not promise that threads may share a handle.
+/// AES-256-GCM with one key. Created for each use: libgnutls does not promise that threads may share a handle.
 ///
 /// - SeeAlso: `gnutls_aead_cipher_encrypt`, `gnutls_aead_cipher_decrypt`.
 package struct Cipher: ~Copyable {
-    /// Bytes of a tag.
+    /// The length of a tag in bytes.
     package static let tagLength = 16
     private let handle: gnutls_aead_cipher_hd_t
 
@@ -22,7 +22,7 @@ package struct Cipher: ~Copyable {
 
     deinit { gnutls_aead_cipher_deinit(handle) }
 
-    /// The ciphertext with its tag behind it.
+    /// The ciphertext followed by its tag.
     package func encrypt(_ plaintext: [UInt8], nonce: [UInt8], associated: [UInt8]) -> [UInt8] {
         let capacity = plaintext.count + Self.tagLength
         return [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
@@ -34,10 +34,10 @@ package struct Cipher: ~Copyable {
         }
     }
 
-    /// The plaintext, or `nil` when the tag does not fit.
+    /// The plaintext; `nil` if the tag does not match.
     package func decrypt(_ ciphertext: [UInt8], nonce: [UInt8], associated: [UInt8]) -> [UInt8]? {
         var code: CInt = 0
-        // One byte more than needed, so that the buffer is never null.
+        // One byte more than needed, so that the buffer pointer is not null.
         let plaintext = [UInt8](unsafeUninitializedCapacity: ciphertext.count + 1) { buffer, count in
             count = ciphertext.count
             code = gnutls_aead_cipher_decrypt(

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The two times a service needs, as a value, so that tests can set them.
+/// The two clocks of the service, as a value that tests can replace.
 package struct Clock: Sendable {
     /// Milliseconds since 1970 UTC. Jumps when the clock is set.
     package let wall: @Sendable () -> Int64

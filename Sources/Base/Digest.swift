@@ -31,7 +31,7 @@ package final class Digest {
 
     package func update(_ bytes: [UInt8]) { bytes.withUnsafeBytes { update($0) } }
 
-    /// The digest of all bytes so far, which starts the computation anew.
+    /// The digest of all bytes so far. Restarts the computation.
     package func finish() -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: algorithm.length) { buffer, count in
             gnutls_hash_output(handle, buffer.baseAddress)
@@ -39,12 +39,12 @@ package final class Digest {
         }
     }
 
-    /// The digest of all bytes so far; the computation goes on.
+    /// The digest of all bytes so far. The computation continues.
     ///
     /// The corresponding C function is `gnutls_hash_copy`.
     package func soFar() -> [UInt8] { copy().finish() }
 
-    /// The same computation, to be gone on with apart from this one.
+    /// An independent copy of the computation.
     package func copy() -> Digest {
         guard let copy = gnutls_hash_copy(handle) else { preconditionFailure("gnutls_hash_copy") }
         return Digest(algorithm, adopting: copy)

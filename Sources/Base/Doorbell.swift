@@ -1,7 +1,7 @@
 /// Wakes a loop that waits for work.
 ///
-/// Rings coalesce, and a ring without a waiting loop is remembered for the next wait: after work is stored, a ring ensures
-/// that the loop looks again. Where several loops wait, a ring wakes all of them.
+/// Rings coalesce, and a ring without a waiting loop is remembered for the next wait: a ring after a commit ensures
+/// that the loop checks the store again. If several loops wait, a ring wakes all of them.
 package final class Doorbell: Sendable {
     private struct State {
         var isRung = false
@@ -24,16 +24,16 @@ package final class Doorbell: Sendable {
         for continuation in woken { continuation.resume(returning: true) }
     }
 
-    /// Waits for a ring, for the deadline or for the task's cancellation, whichever comes first.
+    /// Waits for a ring, for the deadline or for the Swift task's cancellation, whichever is first.
     ///
-    /// - Parameter deadline: In milliseconds of ``Clock/monotonic``; `nil` waits without end.
-    /// - Returns: Whether it rang. A ring is never lost: where this says `false`, the next wait gets it.
+    /// - Parameter deadline: In milliseconds of ``Clock/monotonic``; `nil` waits without limit.
+    /// - Returns: Whether it rang. No ring is lost: after `false`, the next wait gets it.
     @discardableResult
     package func wait(until deadline: Int64?) async -> Bool {
         guard let deadline else { return await waitForRing() }
         let (left, overflow) = deadline.subtractingReportingOverflow(clock.monotonic())
         guard left > 0 || overflow else { return answer() }
-        // A hundred years are enough, and `Task.sleep` does arithmetic with them.
+        // A hundred years suffice, and `Task.sleep` calculates with the value.
         let limit = Duration.milliseconds(overflow ? .max : left)
         let pause = min(limit, .seconds(3_155_760_000))
         return await withTaskGroup(of: Bool.self) { group in
@@ -49,7 +49,7 @@ package final class Doorbell: Sendable {
         }
     }
 
-    /// Takes a remembered ring.
+    /// Consumes a remembered ring.
     private func answer() -> Bool {
         state.withLock { state in
             defer { state.isRung = false }
@@ -69,7 +69,7 @@ package final class Doorbell: Sendable {
                         state.isRung = false
                         return true
                     }
-                    // The flag is set before the handler below runs, so one of the two sees the cancellation.
+                    // The flag is set before the handler below runs, so one of the two notices the cancellation.
                     if Task.isCancelled { return false }
                     state.waiters[waiter] = continuation
                     return nil

@@ -1,17 +1,17 @@
 import CZlib
 
-/// Compresses bytes as they come, as gzip (RFC 1952).
+/// Compresses a stream of bytes as gzip (RFC 1952).
 ///
 /// The corresponding C functions are `deflateInit2`, `deflate` and `deflateEnd`.
 package final class Gzip {
     private let stream: UnsafeMutablePointer<z_stream>
 
-    /// - Parameter length: Of what is to be compressed, where it is known: little needs little memory.
+    /// - Parameter length: The length of the input, if it is known: a short input needs little memory.
     package init(length: Int = .max) {
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
         let window: Int32 = length <= 4096 ? 12 : 15
-        // The quickest level: JSON gets a fifth of its size, and with the usual one a sixth, in three times the time.
+        // The fastest level: JSON shrinks to a fifth, and with the default level to a sixth, in three times the time.
         let code = deflateInit_gzip(stream, 1, window, window - 7)
         precondition(code == Z_OK, "deflateInit2: \(code)")
     }
@@ -21,17 +21,17 @@ package final class Gzip {
         stream.deallocate()
     }
 
-    /// Takes bytes, and returns what is ready to be sent of them and those before.
+    /// Adds bytes, and returns the output available so far.
     package func add(_ bytes: [UInt8]) -> [UInt8] { deflate(bytes, Z_NO_FLUSH) }
 
-    /// Takes the last bytes, and returns all that is left.
+    /// Adds the last bytes, and returns the rest of the output.
     package func finish(_ bytes: [UInt8] = []) -> [UInt8] { deflate(bytes, Z_FINISH) }
 
     /// Bytes compressed in one step.
     package static func compress(_ bytes: [UInt8]) -> [UInt8] { Gzip(length: bytes.count).finish(bytes) }
 
     private func deflate(_ bytes: [UInt8], _ flush: Int32) -> [UInt8] {
-        // zlib takes a pointer that it could write through, and does not.
+        // zlib takes a mutable pointer, but does not write through it.
         var bytes = bytes
         return bytes.withUnsafeMutableBufferPointer { input in
             stream.pointee.next_in = input.baseAddress

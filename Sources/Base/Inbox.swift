@@ -1,4 +1,4 @@
-/// Messages for one loop, from any thread, in the order they came.
+/// Messages for one loop, from any thread, in order of arrival.
 package final class Inbox<Message: Sendable>: Sendable {
     private let messages = Locked<[Message]>([])
     /// Rung with each message.
@@ -18,7 +18,7 @@ package final class Inbox<Message: Sendable>: Sendable {
 }
 
 extension RangeReplaceableCollection {
-    /// Empties the collection, and returns what was in it.
+    /// Empties the collection, and returns its elements.
     package mutating func takeAll() -> Self {
         defer { self = Self() }
         return self

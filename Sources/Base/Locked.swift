@@ -1,11 +1,11 @@
 package import Glibc
 
-/// A value that threads share, one at a time.
+/// A value that threads share under a mutex.
 ///
-/// Over `pthread_mutex_t` rather than `Synchronization.Mutex`, which ThreadSanitizer does not understand on Linux.
-/// For leaves only: hold it for a few lines, call nothing that locks, never cross an `await`.
+/// Over `pthread_mutex_t` rather than `Synchronization.Mutex`, which ThreadSanitizer does not understand on Linux. For
+/// leaf data only: hold the lock for a few lines, call nothing that locks, never cross an `await`.
 package final class Locked<Value>: @unchecked Sendable {
-    // Unchecked: `value` is touched only while `mutex` is held.
+    // Unchecked: `value` is accessed only while `mutex` is held.
     @usableFromInline package var value: Value
     @usableFromInline package let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
@@ -21,7 +21,7 @@ package final class Locked<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` while no other thread can see the value.
+    /// Runs `body` with exclusive access to the value.
     @inlinable
     package func withLock<Result, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result

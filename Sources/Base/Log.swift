@@ -1,10 +1,10 @@
 import Formats
 import Synchronization
 
-/// Structured logging: a static message and facts beside it, one line each, without waiting for the output (``LogWriter``).
+/// Structured logging: a static message with facts, one line each, without waiting for the output (``LogWriter``).
 ///
-/// `error`: a person must act. `warning`: it healed, but look. `info`: the life of the process, of a task, of a
-/// launch. `debug`: the rest. Secrets, header values, bodies and query strings never become facts.
+/// `error`: the operator must act. `warning`: a fault that healed. `info`: the life of the process, of a task, of a
+/// launch. `debug`: the rest. Secrets, header values, bodies and query strings are never facts.
 package struct Log: Sendable {
     package enum Level: UInt8, Sendable, Comparable, CaseIterable, AtomicRepresentable {
         case debug, info, warning, error
@@ -19,7 +19,7 @@ package struct Log: Sendable {
         package static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// The least level that is written: one for a log and all that were made from it.
+    /// The lowest written level: shared by a log and all logs derived from it.
     private final class Threshold: Sendable {
         let level: Atomic<Level>
         init(_ level: Level) { self.level = Atomic(level) }
@@ -35,7 +35,7 @@ package struct Log: Sendable {
     private let sink: @Sendable ([UInt8]) -> Void
     private var context: [Fact] = []
 
-    /// - Parameter sink: Takes each line. It must not block.
+    /// - Parameter sink: Receives each line. It must not block.
     package init(
         level: Level = .info, format: Format = .json, clock: Clock = .system,
         sink: @escaping @Sendable ([UInt8]) -> Void
@@ -46,25 +46,25 @@ package struct Log: Sendable {
         self.sink = sink
     }
 
-    /// A log that drops everything, for tests.
+    /// A log that discards everything, for tests.
     package static let none = Log(level: .error, sink: { _ in })
 
-    /// A log whose every line carries one more fact.
+    /// A derived log with one more fact in every line.
     package func with(_ name: StaticString, _ value: some CustomStringConvertible & Sendable) -> Log {
         with((name, value))
     }
 
-    /// A log whose every line carries some more facts.
+    /// A derived log with more facts in every line.
     package func with(_ facts: Fact...) -> Log {
         var child = self
         child.context += facts
         return child
     }
 
-    /// Whether lines of a level are written at all.
+    /// Whether lines of a level are written.
     package func shows(_ level: Level) -> Bool { level >= threshold.level.load(ordering: .relaxed) }
 
-    /// Writes lines of a level and above from now on, here and in all logs made from the same one.
+    /// Sets the lowest written level, of this log and of all logs derived from the same one.
     package func show(from level: Level) { threshold.level.store(level, ordering: .relaxed) }
 
     package func debug(_ message: StaticString, _ facts: Fact...) { write(.debug, message, facts) }
@@ -76,7 +76,7 @@ package struct Log: Sendable {
         if shows(level) { sink(line(level, message, facts)) }
     }
 
-    /// A line with its end, as it is written.
+    /// A complete line with its end.
     package func line(_ level: Level, _ message: StaticString, _ facts: [Fact]) -> [UInt8] {
         var line: [UInt8] = []
         line.reserveCapacity(320)
@@ -113,7 +113,7 @@ package struct Log: Sendable {
         JSONWriter.append(quoted: value, to: &line)
     }
 
-    /// Whether a value is described as JSON writes it.
+    /// Whether the value's description is valid JSON.
     private static func isLiteral(_ value: any CustomStringConvertible) -> Bool {
         switch value {
         case is String: false

@@ -2,8 +2,8 @@ import Glibc
 
 /// Writes lines to a descriptor from a thread of its own, so that logging never waits for the reader of the log.
 ///
-/// What waits is bounded. Lines beyond are dropped and counted; the count becomes a line when there is room again. The
-/// descriptor stays as it is: a terminal's is shared with the shell, so that `O_NONBLOCK` is not ours to set.
+/// The queue is bounded. Further lines are dropped and counted; the count becomes a line when there is space again. The
+/// descriptor's flags are not changed: a terminal is shared with the shell, so `O_NONBLOCK` would affect the shell.
 package final class LogWriter: Sendable {
     private struct State {
         var lines: [[UInt8]] = []
@@ -19,16 +19,16 @@ package final class LogWriter: Sendable {
     private let capacity: Int
     private let told: @Sendable (_ dropped: Int) -> [UInt8]
 
-    /// Bytes that a pipe accepts atomically, whichever processes write to it (`PIPE_BUF`).
+    /// The number of bytes that a pipe accepts atomically, whichever processes write to it (`PIPE_BUF`).
     private static let pieceLength = 4096
-    /// Microseconds in which lines gather after others were written. A lone line goes out at once.
+    /// Microseconds in which lines are collected after others were written. A lone line is written at once.
     private static let pause: UInt32 = 5000
 
     /// Starts the thread, which lives as long as the process.
     ///
     /// - Parameters:
-    ///   - capacity: Bytes that may wait.
-    ///   - told: Makes the line that says how many were dropped.
+    ///   - capacity: The maximum number of queued bytes.
+    ///   - told: Makes the line that reports the number of dropped lines.
     package init(
         descriptor: Int32 = STDERR_FILENO, capacity: Int = 1 << 20,
         told: @escaping @Sendable (_ dropped: Int) -> [UInt8]
@@ -53,7 +53,7 @@ package final class LogWriter: Sendable {
         state.wakeAll()
     }
 
-    /// Waits until all lines are written, at most for `limit`: for the end of the process.
+    /// Waits until all lines are written, for at most `limit`: for the end of the process.
     package func flush(within limit: Duration) {
         _ = state.wait(atMost: limit) { $0.isEmpty && !$0.isWriting ? () : nil }
     }
@@ -72,9 +72,9 @@ package final class LogWriter: Sendable {
                 piece += line
             }
             send(piece)
-            // They were dropped because these lines waited, so it belongs behind them.
+            // The dropped lines came after these.
             if dropped > 0 { send(told(dropped)) }
-            // A wake-up of this thread costs the writer of the line more than the line itself.
+            // Waking this thread costs the writer of the line more than the line itself.
             usleep(Self.pause)
         }
     }
@@ -89,8 +89,7 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Writes whole lines, with one `write(2)` where the other side takes them. Where there is no other side they are
-    /// lost.
+    /// Writes whole lines, with one `write(2)` if the reader accepts them. Without a reader they are lost.
     private func send(_ lines: [UInt8]) {
         var rest = lines[...]
         while !rest.isEmpty {

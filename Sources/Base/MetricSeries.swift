@@ -21,7 +21,7 @@ struct MetricSeries: Sendable {
         numbers = texts.map { _ in MetricNumber() }
     }
 
-    /// Where the series of these label values stands. Values not given at creation are a mistake of ours.
+    /// The index of the series with these label values. Unknown values are a programming error.
     func index(of values: [String]) -> Int {
         precondition(values.count == labels.count, "\(labels.count) label values are needed")
         var result = 0

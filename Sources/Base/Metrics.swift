@@ -1,13 +1,13 @@
-/// The numbers that the service shows to Prometheus.
+/// The metrics for Prometheus.
 ///
-/// Each metric is made once, with every value its labels can take, so that no request, host or name can make series
-/// without bound. Adding is lock-free. The text is version 0.0.4 of the exposition format.
+/// Each metric is created once, with all possible values of its labels, so that no request, host or name can create
+/// series without bound. Adding is lock-free. The text is version 0.0.4 of the exposition format.
 package final class Metrics: Sendable {
     private let families = Locked<[Family]>([])
 
     package init() {}
 
-    /// A number that only grows. Its name ends in `_total`.
+    /// A number that only increases. Its name ends in `_total`.
     package func counter(_ name: String, _ help: String, label labels: (String, [String])...) -> Counter {
         Counter(series: register(name, help, "counter", labels))
     }
@@ -22,12 +22,12 @@ package final class Metrics: Sendable {
         register(Family(name: name, help: help, kind: "gauge") { page in page.sample(name, "", read()) })
     }
 
-    /// A number that only grows and is read at each scrape. Its name ends in `_total`.
+    /// A number that only increases and is read at each scrape. Its name ends in `_total`.
     package func counter(_ name: String, _ help: String, read: @escaping @Sendable () -> Double) {
         register(Family(name: name, help: help, kind: "counter") { page in page.sample(name, "", read()) })
     }
 
-    /// How often something took how long. The name ends in `_seconds`.
+    /// A distribution of durations. The name ends in `_seconds`.
     ///
     /// - Parameter buckets: Upper bounds in seconds, ascending, without the last one, which is infinite.
     package func histogram(
@@ -52,7 +52,7 @@ package final class Metrics: Sendable {
         return Histogram(bounds: buckets, counts: counts, sums: sums)
     }
 
-    /// All metrics as text, in the order they were made.
+    /// All metrics as text, in order of creation.
     package func render() -> [UInt8] {
         var page = MetricText()
         for family in families.withLock({ $0 }) { family.render(into: &page) }
@@ -78,11 +78,11 @@ package final class Metrics: Sendable {
         }
     }
 
-    /// A number that only grows.
+    /// A number that only increases.
     package struct Counter: Sendable {
         fileprivate let series: MetricSeries
 
-        /// Adds `amount`, which is not negative, to the series of these label values, given in the order of creation.
+        /// Adds a non-negative `amount` to the series of these label values, given in the order of creation.
         package func add(_ amount: Int64 = 1, _ values: String...) {
             precondition(amount >= 0, "a counter only grows")
             series.number(values).add(Double(amount))
@@ -106,7 +106,7 @@ package final class Metrics: Sendable {
         fileprivate let counts: MetricSeries
         fileprivate let sums: MetricSeries
 
-        /// Counts one thing that took this many seconds.
+        /// Adds a duration in seconds.
         package func observe(_ seconds: Double, _ values: String...) {
             let place = sums.index(of: values)
             let bucket = bounds.firstIndex { seconds <= $0 } ?? bounds.count

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A value that threads share, one at a time, and whose changes they may wait for.
+/// A value that threads share under a mutex, and for whose changes they may wait.
 ///
-/// Over `pthread_mutex_t` and `pthread_cond_t`, as ``Locked`` is, and for the same reason. For threads of our own:
-/// waiting blocks.
+/// Over `pthread_mutex_t` and `pthread_cond_t`, like ``Locked``, and for the same reason. For dedicated threads only,
+/// because waiting blocks.
 package final class Monitor<Value>: @unchecked Sendable {
-    // Unchecked: `value` is touched only while `mutex` is held.
+    // Unchecked: `value` is accessed only while `mutex` is held.
     private var value: Value
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let changed: UnsafeMutablePointer<pthread_cond_t>
@@ -29,20 +29,20 @@ package final class Monitor<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` while no other thread can see the value. Wakes no thread.
+    /// Runs `body` with exclusive access to the value. Wakes no thread.
     package func withLock<Result>(_ body: (inout sending Value) -> sending Result) -> sending Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return body(&value)
     }
 
-    /// Has one that waits look again.
+    /// Makes one waiting thread check again.
     package func wakeOne() { pthread_cond_signal(changed) }
 
-    /// Has all that wait look again.
+    /// Makes all waiting threads check again.
     package func wakeAll() { pthread_cond_broadcast(changed) }
 
-    /// Waits until `find` finds something: it is asked at once, and again after each wake.
+    /// Waits until `find` returns a value: it is called at once, and again after each wake.
     package func wait<Found>(for find: (inout sending Value) -> sending Found?) -> sending Found {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -52,7 +52,7 @@ package final class Monitor<Value>: @unchecked Sendable {
         }
     }
 
-    /// As ``wait(for:)``, but for `limit` at most: nil when nothing was found by then.
+    /// Like ``wait(for:)``, but for at most `limit`: `nil` if nothing was found by then.
     package func wait<Found>(
         atMost limit: Duration, for find: (inout sending Value) -> sending Found?
     ) -> sending Found? {

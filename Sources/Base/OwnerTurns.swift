@@ -1,7 +1,7 @@
-/// What waits, of owners who take turns, however much they have waiting; an owner's own goes in order of arrival. Pure.
+/// A queue in which owners take turns, whatever their backlog; the work of one owner is in order of arrival. Pure.
 package struct OwnerTurns<Work> {
     private var waiting: [Int64: Queue] = [:]
-    /// Those with work, the next first.
+    /// The owners with work, the next first.
     private var owners = OwnerTurns<Int64>.Queue()
     package private(set) var count = 0
 

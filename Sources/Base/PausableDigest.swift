@@ -1,11 +1,11 @@
 import CCrypto
 package import Formats
 
-/// A digest whose computation can be put down, kept, and taken up by another process.
+/// A resumable digest, whose state can be exported, stored and imported by another process.
 ///
-/// GnuTLS hides the state of its digests; nettle, on which it stands, has it as a plain struct.
+/// GnuTLS hides the state of its digests. Nettle, on which GnuTLS is based, exposes it as a plain struct.
 ///
-/// - SeeAlso: FIPS 180-4 section 6.2 and RFC 1321 section 3: between two blocks the words and the count are all there is.
+/// - SeeAlso: FIPS 180-4 section 6.2 and RFC 1321 section 3: between two blocks, the words and the count are the state.
 package struct PausableDigest: Sendable {
     private enum Context {
         case sha256(sha256_ctx)
@@ -56,7 +56,7 @@ package struct PausableDigest: Sendable {
         }
     }
 
-    /// The digest of all bytes so far; the computation goes on.
+    /// The digest of all bytes so far. The computation continues.
     package var value: [UInt8] {
         [UInt8](unsafeUninitializedCapacity: algorithm.length) { buffer, count in
             count = algorithm.length
@@ -68,13 +68,12 @@ package struct PausableDigest: Sendable {
         }
     }
 
-    // MARK: Putting it down
+    // MARK: Export and import
 
-    /// Bytes of one block, of whatever algorithm: only after a multiple of them a computation can be put down.
+    /// The block length of all algorithms in bytes: a computation can be exported only after a multiple of it.
     package static let blockLength = 128
 
-    /// All that is needed to go on: the words, then the count of blocks, each in big-endian order. Nil in the middle of a
-    /// block.
+    /// The exported state: the words, then the count of blocks, each in big-endian order. `nil` inside a block.
     package var state: [UInt8]? {
         func bytes(
             _ words: some Any, _ count: UInt64, _ type: (some FixedWidthInteger).Type, _ index: UInt32
@@ -90,7 +89,7 @@ package struct PausableDigest: Sendable {
         }
     }
 
-    /// Takes up a computation where ``state`` was taken; nil where it is none of this algorithm.
+    /// Imports a ``state``; `nil` if it is not one of this algorithm.
     package init?(_ algorithm: DigestAlgorithm, state: [UInt8]) {
         self.init(algorithm)
         let (words, rest) = (Array(state.dropLast(8)), Array(state.suffix(8)))
@@ -118,7 +117,7 @@ package struct PausableDigest: Sendable {
         }
     }
 
-    /// Words of the machine as big-endian ones, and back.
+    /// Converts words between the machine's byte order and big-endian.
     private static func swapped<Word: FixedWidthInteger>(_ bytes: UnsafeRawBufferPointer, _: Word.Type) -> [UInt8] {
         stride(from: 0, to: bytes.count, by: MemoryLayout<Word>.size).flatMap {
             Self.bytes(bytes.loadUnaligned(fromByteOffset: $0, as: Word.self))

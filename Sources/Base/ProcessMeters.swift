@@ -1,6 +1,6 @@
 import Glibc
 
-/// What Prometheus wants to know of every process, under the names that its own clients use.
+/// The standard metrics of a process, under the names that Prometheus's own clients use.
 package enum ProcessMeters {
     /// - Parameter startedAt: Milliseconds since 1970.
     package static func register(_ metrics: Metrics, startedAt: Int64) {
@@ -20,7 +20,7 @@ package enum ProcessMeters {
         return seconds(usage.ru_utime) + seconds(usage.ru_stime)
     }
 
-    /// The second number of `/proc/self/statm` is pages that are resident.
+    /// The second number of `/proc/self/statm` is the number of resident pages.
     private static var residentBytes: Double {
         let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return .nan }
@@ -37,7 +37,7 @@ package enum ProcessMeters {
         defer { closedir(folder) }
         var count = 0
         while readdir(folder) != nil { count += 1 }
-        // Without ".", ".." and the folder's own.
+        // Without ".", ".." and the descriptor of the folder itself.
         return count - 3
     }
 

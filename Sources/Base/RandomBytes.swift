@@ -12,7 +12,7 @@ package enum RandomBytes {
     }
 }
 
-/// Unique names that cannot be guessed.
+/// Unique and unguessable names.
 package enum Identifier {
     /// `prefix` and 128 random bits in base 62: 22 characters more.
     package static func make(prefix: String) -> String { prefix + RandomBytes.make(16).base62 }

@@ -1,18 +1,18 @@
 import Glibc
 
-/// How busy the machine is: how long work waits, compared with how long it goes on.
+/// The load of the machine: the ratio of waiting to running time of work.
 ///
-/// 0 means that nothing waits, 1 that work waits half of the time, 2 two thirds of it. It comes from the kernel's
-/// pressure figures (PSI) of processors, disks and memory, those of the machine and those of the control group that the
-/// service runs in, of which the worst counts: a container may be throttled on a machine that has nothing to do. A kernel
-/// without them has the load average for each processor, which is 1 where the processors just suffice.
+/// 0 means that nothing waits, 1 that work waits half of the time, 2 two thirds of it. The values are the kernel's
+/// pressure figures (PSI) of processors, disks and memory, of the machine and of the service's control group. The worst
+/// counts: a container may be throttled on an idle machine. Without PSI the value is the load average per processor,
+/// which is 1 if the processors just suffice.
 package struct SystemLoad: Sendable {
-    /// Where `proc` and `sys` are; another folder for tests.
+    /// The root of `proc` and `sys`; another folder in tests.
     private let root: String
 
     package init(root: String = "") { self.root = root }
 
-    /// The load of the last minute, or nil where the kernel does not tell.
+    /// The load of the last minute; `nil` if the kernel does not report it.
     package func current() -> Double? {
         let folders = ["/proc/pressure/"] + [controlGroup].compactMap { $0 }
         let shares = folders.flatMap { folder in
@@ -28,7 +28,7 @@ package struct SystemLoad: Sendable {
         read("/proc/self/cgroup").flatMap(Pressure.controlGroup).map { "/sys/fs/cgroup" + ($0 == "/" ? "" : $0) }
     }
 
-    /// A small file as text; nil where there is none. Pressure files exist, and cannot be read, where PSI is off.
+    /// A small file as text; `nil` if it is missing or unreadable. Pressure files are unreadable if PSI is off.
     private func read(_ path: String) -> String? {
         let descriptor = open(root + path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -39,10 +39,10 @@ package struct SystemLoad: Sendable {
         return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Processors that are there.
+    /// The number of processors.
     package static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
-    /// The load average of the last minute for each processor.
+    /// The load average of the last minute per processor.
     ///
     /// The corresponding C function is `getloadavg`.
     static func averagePerProcessor() -> Double? {
@@ -52,9 +52,9 @@ package struct SystemLoad: Sendable {
     }
 }
 
-/// The kernel's pressure stall information, as its files have it (`Documentation/accounting/psi.rst`).
+/// The kernel's pressure stall information in its file format (`Documentation/accounting/psi.rst`).
 enum Pressure {
-    /// The share of the last minute in which some work waited, 0…1: `avg60` of the line `some`.
+    /// The fraction of the last minute in which some work waited, 0…1: `avg60` of the line `some`.
     static func share(_ text: String) -> Double? {
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ")
@@ -67,10 +67,10 @@ enum Pressure {
         return nil
     }
 
-    /// How long work waits for each moment that it does not.
+    /// The ratio of waiting to running time.
     static func load(_ share: Double) -> Double { share / max(1 - share, 0.0001) }
 
-    /// The path of the process's group in the unified hierarchy, from `/proc/self/cgroup`.
+    /// The path of the process's control group in the unified hierarchy, from `/proc/self/cgroup`.
     static func controlGroup(_ text: String) -> String? {
         let line = text.split(separator: "\n").first { $0.hasPrefix("0::/") }
         // A group outside of the container's view begins with `/..`, and has no file here.

@@ -1,20 +1,20 @@
 import CLinux
 import Glibc
 
-/// A POSIX thread with a name and all signals blocked, so that they reach the thread that waits for them, and so that
-/// writing to a closed socket is an error instead of `SIGPIPE`. Those of faults are not blocked.
+/// A named POSIX thread with all signals blocked, so that they reach the thread that waits for them, and a write to a
+/// closed socket is an error instead of `SIGPIPE`. Fault signals are not blocked.
 package struct SystemThread: Sendable {
     private let id: pthread_t
 
-    /// Starts a thread that runs `body` and ends with it. It has to be joined or let go.
+    /// Starts a thread that runs `body` and ends with it. It must be joined or detached.
     ///
     /// - Parameters:
-    ///   - name: As `ps` and `top` show it, 15 bytes of it.
-    ///   - stackSize: In bytes; nil for the system's own.
+    ///   - name: As shown by `ps` and `top`, at most 15 bytes.
+    ///   - stackSize: In bytes; `nil` for the system's default.
     package init(
         _ name: String, stackSize: Int? = nil, _ body: sending @escaping () -> Void
     ) throws(SystemError) {
-        // Retained for the thread, which releases it when it takes the body.
+        // Retained for the thread, which releases it when it receives the body.
         let start = Unmanaged.passRetained(Start(name: name, body: body))
         var thread = pthread_t()
         var attributes = pthread_attr_t()
@@ -29,14 +29,13 @@ package struct SystemThread: Sendable {
         id = thread
     }
 
-    /// Starts a thread that is never joined.
     package static func start(
         _ name: String, stackSize: Int? = nil, _ body: sending @escaping () -> Void
     ) throws(SystemError) {
         try SystemThread(name, stackSize: stackSize, body).letGo()
     }
 
-    /// Waits until the thread has ended. The thread itself, asked to wait for itself, is let go instead.
+    /// Waits until the thread has ended. If the thread calls it for itself, it is detached instead.
     package func join() {
         if pthread_equal(id, pthread_self()) != 0 { letGo() } else { pthread_join(id, nil) }
     }

@@ -1,9 +1,9 @@
 package import Core
 import Formats
 
-/// A bucket of an S3-compatible store, under the name that the operator gave it.
+/// A bucket of an S3-compatible store, under the operator's name for it.
 package struct Bucket: Sendable {
-    /// How the bucket's name stands in addresses.
+    /// The position of the bucket's name in addresses.
     ///
     /// - SeeAlso: docs.aws.amazon.com/AmazonS3/latest/userguide/VirtualHosting.html
     package enum Style: String, Sendable, CaseIterable {
@@ -13,12 +13,12 @@ package struct Bucket: Sendable {
         case virtual
     }
 
-    /// The store's name for it.
+    /// The store's name for the bucket.
     package let name: String
-    /// What all keys begin with: empty, or ending with `/`.
+    /// The prefix of all keys: empty, or ending with `/`.
     package let prefix: String
     package let region: String
-    /// Where the store is: scheme, host and port, without a path.
+    /// The store's address: scheme, host and port, without a path.
     package let endpoint: ParsedURL
     package let style: Style
 
@@ -30,10 +30,10 @@ package struct Bucket: Sendable {
         self.style = style
     }
 
-    /// Where an object is; the bucket itself without a key.
+    /// The target of an object, or of the bucket itself without a key.
     ///
     /// - Parameters:
-    ///   - key: The app's; the prefix stands before it. Its bytes are kept, each that means something in a URL encoded.
+    ///   - key: The app's key, which the prefix precedes. Bytes with a meaning in URLs are encoded.
     ///   - query: Not encoded yet, in any order.
     package func target(_ key: String? = nil, query: [(name: String, value: String)] = []) -> S3Target {
         let object = key.map { Self.encoded(path: prefix + $0) } ?? ""
@@ -46,7 +46,7 @@ package struct Bucket: Sendable {
             query: pairs.map { "\($0)=\($1)" }.joined(separator: "&"))
     }
 
-    /// What the store calls a key, without the prefix; nil for one outside of it.
+    /// The key without the prefix; `nil` for a key outside of the prefix.
     func key(of whole: String) -> String? {
         let (whole, prefix) = (whole.utf8, prefix.utf8)
         return whole.starts(with: prefix) ? String(whole.dropFirst(prefix.count)) : nil
@@ -63,17 +63,17 @@ package struct Bucket: Sendable {
     static func encoded(_ text: String) -> String { PercentCoding.encode(text, keeping: PercentCoding.isUnreserved) }
 }
 
-/// What a request to a store asks for: encoded as it is signed and as it travels, which have to be the same bytes.
+/// The target of a request to a store, encoded once, because the signed bytes and the sent bytes must be equal.
 package struct S3Target: Hashable, Sendable {
     package let isSecure: Bool
     package let host: String
     package let port: UInt16
     /// Encoded.
     package let path: String
-    /// Encoded, in the order of the names; empty without.
+    /// Encoded, in the order of the names; empty without a query.
     package let query: String
 
-    /// As the `Host` field has it: without a port that is the scheme's own (RFC 9110 section 7.2).
+    /// The value of the `Host` field, without the scheme's default port (RFC 9110 section 7.2).
     package var hostField: String {
         let host = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
         return port == (isSecure ? 443 : 80) ? host : "\(host):\(port)"
@@ -84,11 +84,11 @@ package struct S3Target: Hashable, Sendable {
         return ParsedURL(text: text, isSecure: isSecure, host: host, port: port)
     }
 
-    /// The same with one more pair of names and values.
+    /// The same target with further query parameters.
     func adding(_ pairs: [(name: String, value: String)]) -> S3Target {
         let new = pairs.map { "\(Bucket.encoded($0.name))=\(Bucket.encoded($0.value))" }
         let all = query.split(separator: "&").map(String.init) + new
-        // By the name, then by the value: "=" sorts behind what a name may hold of digits, before its letters.
+        // Sorted by name, then by value, not as text: "=" sorts after the digits of a name and before its letters.
         let split = all.map {
             $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         }

@@ -3,34 +3,34 @@ package import Core
 import Formats
 package import TransferEngine
 
-/// Does things in a bucket, as often as it takes: what may be repeated is, some times.
+/// Performs operations in a bucket. Repeatable requests are retried several times.
 ///
 /// - SeeAlso: docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html
 package final class BucketClient: Sendable {
-    /// How an answer is met.
+    /// Whether a request may be repeated.
     enum Manner {
-        /// Sending it twice does no harm.
+        /// Sending the request twice does no harm.
         case repeatable
-        /// Who sends it finds out what became of it.
+        /// The caller determines the outcome of a lost response.
         case once
     }
 
     package let bucket: Bucket
     private let source: CredentialsSource
     private let exchanges: Exchanges
-    /// What may be reached for the bucket's sake.
+    /// The addresses that requests to the bucket may reach.
     package let egress: EgressPolicy
     private let clock: Clock
-    /// With the name that the operator gave the bucket.
+    /// With the operator's name for the bucket.
     private let meters: (all: BucketMeters, name: String)?
-    /// What the store heeds, once it was found out.
+    /// The conditions that the store supports, once determined.
     let heeded = Locked<HeededConditions?>(nil)
 
     private static let attempts = 5
-    /// For a whole list or an error.
+    /// The maximum length of a list or an error document.
     private static let answerLimit = 4 << 20
 
-    /// - Parameter egress: What the operator's own endpoint may resolve to.
+    /// - Parameter egress: The addresses to which the operator's endpoint may resolve.
     package init(
         _ bucket: Bucket, credentials: CredentialsSource, exchanges: Exchanges, egress: EgressPolicy, clock: Clock,
         meters: (all: BucketMeters, name: String)? = nil
@@ -45,16 +45,16 @@ package final class BucketClient: Sendable {
 
     // MARK: Reading
 
-    /// What is known of an object.
+    /// The known properties of an object.
     package struct ObjectFacts: Hashable, Sendable {
         package var length: Int64?
         package var entityTag: String?
         package var versionId: String?
-        /// ``ObjectTerms/mark`` of who wrote it.
+        /// The ``ObjectTerms/mark`` of its writer.
         package var mark: String?
     }
 
-    /// Nil where there is no such object.
+    /// `nil` if the object does not exist.
     package func object(_ key: String) async throws(BucketFault) -> ObjectFacts? {
         do throws(BucketFault) {
             let fields = try await send("HEAD", bucket.target(key), .repeatable).head.fields
@@ -66,16 +66,16 @@ package final class BucketClient: Sendable {
         }
     }
 
-    /// The fields that sign a `GET` of an object, which anybody may send within a quarter of an hour.
+    /// The fields that sign a `GET` of an object. Any client can send them within a quarter of an hour.
     package func fields(toGet target: S3Target) async throws(BucketFault) -> HTTPFields {
         signer(try await source.current()).fields(method: "GET", target, .empty, at: now)
     }
 
-    /// Fetches an object to a place, once.
+    /// Downloads an object to a path, without retries.
     ///
     /// - Parameters:
-    ///   - id: By which ``stop(_:)`` ends it.
-    ///   - mayTake: Whether there is room for so many bytes.
+    ///   - id: The exchange to pass to ``stop(_:)``.
+    ///   - mayTake: Whether there is space for a number of bytes.
     package func get(
         _ object: ObjectReference, as id: ExchangeID, to path: String, maximumLength: Int64,
         mayTake: @escaping @Sendable (Int64) -> Bool
@@ -97,7 +97,7 @@ package final class BucketClient: Sendable {
         return result
     }
 
-    /// Bytes of an object, in memory.
+    /// Reads bytes of an object into memory.
     ///
     /// - Parameter range: Not empty, and within the object.
     package func read(_ key: String, _ range: Range<Int64>) async throws(BucketFault) -> [UInt8] {
@@ -111,11 +111,11 @@ package final class BucketClient: Sendable {
         return answer.body
     }
 
-    /// A presigned URL of an object, which is valid for a while.
+    /// A presigned URL of an object, valid for `seconds`.
     ///
     /// - Parameters:
     ///   - method: `GET` or `HEAD`.
-    ///   - query: What the store shall say about it, such as `response-content-type`.
+    ///   - query: Parameters that override response fields, such as `response-content-type`.
     package func address(
         toRead key: String, _ method: String, for seconds: Int, query: [(name: String, value: String)]
     ) async throws(BucketFault) -> String {
@@ -151,7 +151,7 @@ package final class BucketClient: Sendable {
 
     /// Begins an upload. If the response is lost, an orphaned upload may exist.
     ///
-    /// - Returns: Its identifier.
+    /// - Returns: The upload's id.
     package func createUpload(_ key: String, _ terms: ObjectTerms) async throws(BucketFault) -> String {
         let answer = try await send(
             "POST", bucket.target(key, query: [("uploads", "")]), .once, headers: terms.fields)
@@ -174,7 +174,7 @@ package final class BucketClient: Sendable {
         return tag
     }
 
-    /// Makes the parts the object, once. Where the answer is lost, that is told as it is: the caller finds out.
+    /// Completes the upload, without retries. A lost response is thrown: the caller determines the outcome.
     package func completeUpload(
         _ upload: String, _ key: String, parts: [String], if condition: WriteCondition = .none
     ) async throws(BucketFault) {
@@ -187,7 +187,7 @@ package final class BucketClient: Sendable {
             content: SentBytes(body, isWhole: false))
     }
 
-    /// Gives an upload up. One that is not there is no fault.
+    /// Aborts an upload, if it exists.
     package func abortUpload(_ upload: String, _ key: String) async throws(BucketFault) {
         do throws(BucketFault) {
             _ = try await send("DELETE", bucket.target(key, query: [("uploadId", upload)]), .repeatable)
@@ -207,7 +207,7 @@ package final class BucketClient: Sendable {
         return found
     }
 
-    /// Uploads whose keys begin so, that were neither completed nor aborted: a page of them.
+    /// A page of the uploads that were neither completed nor aborted and whose keys begin with `start`.
     package func uploads(
         below start: String, after marker: S3Answer.Uploads.Marker? = nil
     ) async throws(BucketFault) -> S3Answer.Uploads {
@@ -223,9 +223,9 @@ package final class BucketClient: Sendable {
         return page
     }
 
-    /// Objects whose keys begin so, in the order of their keys: a page of them.
+    /// A page of the objects whose keys begin with `start`, in the order of their keys.
     ///
-    /// - Parameter key: The last one that is known already.
+    /// - Parameter key: The last known key.
     package func objects(
         below start: String, after key: String? = nil
     ) async throws(BucketFault) -> [S3Answer.Object] {
@@ -286,9 +286,9 @@ package final class BucketClient: Sendable {
             egress: egress
         ) { _ in HeadJudgement(.keep(at: 0)) }
         request.headers = headers
-        // A client waits for the first byte of our response.
+        // A client waits for the first byte of the service's response.
         if isHasty { (request.connectTimeout, request.idleTimeout) = (.seconds(3), .seconds(10)) }
-        // On a connection that breaks libcurl would send it again by itself.
+        // On a reused connection that breaks, libcurl would repeat the request by itself.
         request.usesFreshConnection = manner == .once
         if let content { request.body = .bytes(content.bytes) }
         let result = await perform(request)
@@ -303,13 +303,13 @@ package final class BucketClient: Sendable {
         return Answer(head: head, body: body)
     }
 
-    /// Performs a request, and counts what became of it.
+    /// Performs a request, and counts its bytes and failures.
     private func perform(_ request: ExchangeRequest) async -> ExchangeResult {
         let result = await exchanges.perform(request)
         guard let meters else { return result }
         meters.all.note(sent: result.bytesSent, of: meters.name)
         meters.all.note(received: result.bytesReceived, of: meters.name)
-        // That something is not there, or is, is what was asked.
+        // 404 and 412 are regular results, not failures.
         let isRefused = result.head.map { $0.status >= 400 && $0.status != 404 && $0.status != 412 } ?? true
         if isRefused, result.outcome != .stopped { meters.all.noteFailure(of: meters.name) }
         return result

@@ -1,12 +1,12 @@
 import Base
 import Core
 
-/// What a store checks before it writes an object.
+/// The condition that a store checks before it writes an object.
 package enum WriteCondition: Hashable, Sendable {
     case none
-    /// There is no object of the key.
+    /// No object has the key.
     case absent
-    /// The object is the one with this entity tag.
+    /// The object has this entity tag.
     case unchanged(String)
 
     func write(to headers: inout HTTPFields) {
@@ -18,7 +18,7 @@ package enum WriteCondition: Hashable, Sendable {
     }
 }
 
-/// Which conditions a store heeds. Many ignore what they do not know.
+/// The conditions that a store supports. Many stores ignore unknown ones.
 package struct HeededConditions: Hashable, Sendable {
     package var absent = false
     package var unchanged = false
@@ -27,8 +27,7 @@ package struct HeededConditions: Hashable, Sendable {
 extension BucketClient {
     private static func newProbe() -> String { ".urlsessiond-probe-\(RandomBytes.make(8).hexadecimal)" }
 
-    /// Writes an object and removes it again, to find out whether the store lets the service do so. Each is tried once, and
-    /// not for long.
+    /// Writes and removes an object, to check that the store permits both. Each is tried once, with short timeouts.
     package func tryToWrite() async throws(BucketFault) {
         let target = bucket.target(Self.newProbe())
         _ = try await send(
@@ -37,7 +36,7 @@ extension BucketClient {
         _ = try await send("DELETE", target, .repeatable, attempts: 1, isHasty: true)
     }
 
-    /// Which conditions the store heeds: asked once, with an object that is removed again.
+    /// The conditions that the store supports: tested once, with an object that is removed again.
     package func heededConditions() async throws(BucketFault) -> HeededConditions {
         if let known = heeded.withLock({ $0 }) { return known }
         let key = Self.newProbe()
@@ -52,7 +51,7 @@ extension BucketClient {
         return found
     }
 
-    /// Whether the store does not write a probe under a condition.
+    /// Whether the store refuses to write a probe under a condition.
     private func refuses(_ key: String, _ condition: WriteCondition) async throws(BucketFault) -> Bool {
         do throws(BucketFault) {
             _ = try await put(key, SentBytes([], isWhole: true), ObjectTerms(mark: "probe"), if: condition)

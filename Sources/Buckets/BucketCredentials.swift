@@ -4,11 +4,11 @@ import Formats
 import Synchronization
 package import TransferEngine
 
-/// Who a store believes requests to be from.
+/// The credentials that sign requests to a store.
 package struct BucketCredentials: Hashable, Sendable {
     package let accessKeyID: String
     package let secretAccessKey: String
-    /// With credentials that are only for a while.
+    /// For temporary credentials only.
     package let sessionToken: String?
 
     package init(accessKeyID: String, secretAccessKey: String, sessionToken: String? = nil) {
@@ -19,7 +19,7 @@ package struct BucketCredentials: Hashable, Sendable {
 }
 
 extension BucketCredentials {
-    /// What a profile of a credentials file says: lines of `name = value` below `[profile]`.
+    /// Reads a profile of a credentials file: lines of `name = value` below `[profile]`.
     ///
     /// - SeeAlso: docs.aws.amazon.com/sdkref/latest/guide/file-format.html
     package init?(profile: String, ofFile bytes: [UInt8]) {
@@ -37,7 +37,7 @@ extension BucketCredentials {
         self.init(accessKeyID: id, secretAccessKey: secret, sessionToken: found["aws_session_token"])
     }
 
-    /// What the variables of the environment say that all tools of AWS read.
+    /// Reads the environment variables that all AWS tools use.
     package init?(environment: [String: String]) {
         guard let id = environment["AWS_ACCESS_KEY_ID"], let secret = environment["AWS_SECRET_ACCESS_KEY"] else {
             return nil
@@ -52,7 +52,7 @@ extension StringProtocol {
     }
 }
 
-/// Where the credentials of a bucket come from.
+/// The source of a bucket's credentials.
 package final class CredentialsSource: Sendable {
     private enum Place {
         case given(Locked<BucketCredentials>)
@@ -61,13 +61,13 @@ package final class CredentialsSource: Sendable {
 
     private let place: Place
 
-    /// Given credentials, which may be replaced.
+    /// Fixed credentials, which may be replaced.
     package init(_ credentials: BucketCredentials) { place = .given(Locked(credentials)) }
 
-    /// Those of the machine's role.
+    /// The credentials of the machine's role.
     package init(_ instance: InstanceCredentials) { place = .instance(instance) }
 
-    /// Replaces credentials that were handed in.
+    /// Replaces fixed credentials.
     package func renew(_ credentials: BucketCredentials) {
         if case .given(let given) = place { given.withLock { $0 = credentials } }
     }
@@ -80,12 +80,12 @@ package final class CredentialsSource: Sendable {
     }
 }
 
-/// Credentials of the role of the machine, from the metadata address of its cloud (IMDSv2). They are for some hours and
-/// are asked for anew five minutes before they end.
+/// Credentials of the machine's role, from the metadata address of its cloud (IMDSv2). They are valid for some hours
+/// and renewed five minutes before they expire.
 ///
 /// - SeeAlso: docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html
 package actor InstanceCredentials {
-    /// As all tools of AWS have it, unless `AWS_EC2_METADATA_SERVICE_ENDPOINT` says otherwise.
+    /// The default of all AWS tools, unless `AWS_EC2_METADATA_SERVICE_ENDPOINT` is set.
     package static let standardEndpoint = "http://169.254.169.254"
 
     private static let path = "/latest/meta-data/iam/security-credentials/"
@@ -111,7 +111,7 @@ package actor InstanceCredentials {
             known = fetched
             return fetched.credentials
         } catch {
-            // Old ones may do for a few minutes yet.
+            // The old credentials may be valid for a few more minutes.
             if let known, known.until > now { return known.credentials }
             throw error
         }
@@ -138,7 +138,7 @@ package actor InstanceCredentials {
         let url = ParsedURL(
             text: "\(endpoint.scheme)://\(endpoint.hostAndPort)\(path)", isSecure: endpoint.isSecure,
             host: endpoint.host, port: endpoint.port)
-        // This address alone: it is closed to everything else that the service does.
+        // Permits only this address, which is denied to all other requests of the service.
         let egress = EgressPolicy(allowed: endpoint.address.map { [CIDR($0, $0.bitWidth)] } ?? [])
         var request = ExchangeRequest(
             id: exchanges.nextID(), pool: 0, method: method, url: url, sink: .memory(limit: 65_536), egress: egress

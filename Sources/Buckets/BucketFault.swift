@@ -1,27 +1,27 @@
 import Core
 package import TransferEngine
 
-/// Why something could not be done in a bucket.
+/// The reason for which a bucket operation failed.
 package enum BucketFault: Error, Hashable, Sendable {
-    /// The store said no.
+    /// The store refused the request.
     case refused(S3Error)
-    /// No answer came, as often as it was asked.
+    /// No response arrived in any attempt.
     case unreachable(TransferFault, message: String)
-    /// The store answered something that cannot be.
+    /// The store's response is invalid.
     case unexpected(String)
-    /// The store said that all was well, and has something else.
+    /// The store reported success, but has another object.
     case wrongObject(String)
     /// There are no credentials to sign with.
     case noCredentials(String)
 
     package enum Remedy: Hashable, Sendable {
-        /// The same again may work later.
+        /// A retry may succeed later.
         case later
         /// Repeating does not help: the operator or the app has to change something.
         case change
-        /// What was written is not there any more: the content has to come anew.
+        /// The written bytes are gone: the content must be transferred again.
         case anew
-        /// There is an object already.
+        /// An object already exists.
         case exists
     }
 
@@ -41,13 +41,13 @@ package enum BucketFault: Error, Hashable, Sendable {
         }
     }
 
-    /// Whether the object is another than the condition of a write says, or is there no more.
+    /// Whether a write's condition failed, because the object differs or is gone.
     package var isOfCondition: Bool {
         guard case .refused(let error) = self else { return false }
         return error.meaning == .preconditionFailed || error.meaning == .noSuchKey
     }
 
-    /// Whether the operator has to do something, whatever object it is about: keys, bucket, room or trust are missing.
+    /// Whether the operator must act, whatever the object: the keys, bucket, space or trust are missing.
     package var isOperators: Bool {
         switch self {
         case .refused(let error):
@@ -61,7 +61,7 @@ package enum BucketFault: Error, Hashable, Sendable {
         }
     }
 
-    /// The store's word, or one of the service's own.
+    /// The store's error code, or one of the service.
     package var code: String {
         switch self {
         case .refused(let error): error.code.isEmpty ? "\(error.status)" : error.code

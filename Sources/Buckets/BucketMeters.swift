@@ -1,6 +1,6 @@
 package import Base
 
-/// What is counted about buckets, for each of the operator's names.
+/// The metrics of buckets, by the operator's names.
 package struct BucketMeters: Sendable {
     private let sent: Metrics.Counter
     private let received: Metrics.Counter

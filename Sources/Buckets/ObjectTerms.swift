@@ -2,9 +2,9 @@ import Base
 import Core
 import Formats
 
-/// What is said about an object when it is written.
+/// The properties with which an object is written.
 package struct ObjectTerms: Sendable {
-    /// Under which the object's writer knows it again.
+    /// The metadata field by which the object's writer recognizes it.
     static let markField = "x-amz-meta-urlsessiond"
 
     private let mark: String
@@ -13,8 +13,8 @@ package struct ObjectTerms: Sendable {
     private let metadata: [String: String]
 
     /// - Parameters:
-    ///   - mark: Who writes it.
-    ///   - mediaType: Of the content, as its origin said.
+    ///   - mark: Identifies the writer.
+    ///   - mediaType: The content's type according to its origin.
     package init(
         mark: String, mediaType: String? = nil, storageClass: String? = nil, metadata: [String: String] = [:]
     ) {
@@ -36,15 +36,15 @@ package struct ObjectTerms: Sendable {
     }
 }
 
-/// Bytes of a request to a store, with what protects them on their way.
+/// Bytes of a request to a store, with their checksums.
 package struct SentBytes: Sendable {
     let bytes: [UInt8]
     private let md5: [UInt8]?
     let payload: SignatureV4.Payload
 
-    /// Reads all bytes.
+    /// Digests all bytes.
     ///
-    /// - Parameter isWhole: Whether they are an object, whose entity tag tells their MD5, and not a part of one.
+    /// - Parameter isWhole: Whether they are a whole object, whose entity tag contains their MD5, and not a part.
     package init(_ bytes: [UInt8], isWhole: Bool) {
         self.bytes = bytes
         md5 = isWhole ? Digest.of(bytes, .md5) : nil
@@ -53,9 +53,9 @@ package struct SentBytes: Sendable {
 
     package var count: Int64 { Int64(bytes.count) }
 
-    /// `Content-MD5`, by which the store refuses other bytes (`BadDigest`).
+    /// `Content-MD5`, with which the store rejects damaged bytes (`BadDigest`).
     var md5Field: String? { md5.map { Base64.encode($0) } }
 
-    /// Whether an entity tag says that the store has these bytes, as it does where nothing is encrypted.
+    /// Whether the entity tag proves that the store has these bytes, which it cannot for encrypted objects.
     package func isProven(by tag: String?) -> Bool { md5.map { tag == "\"\($0.hexadecimal)\"" } ?? false }
 }

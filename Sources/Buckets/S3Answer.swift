@@ -1,13 +1,13 @@
 package import Core
 import Formats
 
-/// What stores say in bodies.
+/// The documents in the bodies of responses.
 package enum S3Answer {
-    /// An upload that was begun and neither completed nor aborted.
+    /// An upload that was neither completed nor aborted.
     package struct Upload: Hashable, Sendable {
         package let key: String
         package let id: String
-        /// Nil where the store does not tell.
+        /// `nil` if the store does not report it.
         package let initiated: Timestamp?
     }
 
@@ -19,18 +19,18 @@ package enum S3Answer {
         }
 
         package var uploads: [Upload]
-        /// Where the next page begins.
+        /// The position of the next page.
         package var next: Marker?
     }
 
-    /// One of a list of objects.
+    /// An entry of a list of objects.
     package struct Object: Hashable, Sendable {
         package let key: String
-        /// Nil where the store does not tell.
+        /// `nil` if the store does not report it.
         package let modified: Timestamp?
     }
 
-    /// The root of a document, of whatever namespace: stores differ in it.
+    /// The root of a document, in any namespace, because stores differ in it.
     static func document(_ bytes: [UInt8]) -> XMLElement? { try? XMLElement(parsing: bytes) }
 
     static func uploads(_ bytes: [UInt8]) -> Uploads? {
@@ -59,7 +59,7 @@ package enum S3Answer {
         }
     }
 
-    /// What completes an upload of these parts, in order.
+    /// The document that completes an upload of these parts, in order.
     static func completion(of tags: [String]) -> [UInt8] {
         let parts = tags.enumerated().map { index, tag in
             let text = tag.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
@@ -69,10 +69,10 @@ package enum S3Answer {
     }
 }
 
-/// Why a store did not do what it was asked.
+/// The error of a refused request.
 package struct S3Error: Error, Hashable, Sendable {
     package let status: Int
-    /// The store's word, such as `NoSuchBucket`; empty where it said none.
+    /// The store's error code, such as `NoSuchBucket`; empty without one.
     package let code: String
     package let message: String
 
@@ -82,11 +82,11 @@ package struct S3Error: Error, Hashable, Sendable {
         self.message = message
     }
 
-    /// An error in words is no longer than this.
+    /// The maximum length of an error document.
     private static let longestDocument = 64 << 10
 
-    /// Of an answer that is no success, or of one to a `POST` that says 200 and has an error in its body, as completions
-    /// may. Any other success has bytes of an object, whatever they look like.
+    /// The error of a response without success, or of a response to a `POST` with status 200 and an error in its body,
+    /// which completions may have. Any other success contains bytes of an object, whatever they look like.
     package init?(status: Int, body: [UInt8], to method: String) {
         let isSuccess = (200...299).contains(status)
         guard !isSuccess || method == "POST" else { return nil }
@@ -98,26 +98,26 @@ package struct S3Error: Error, Hashable, Sendable {
             message: isError ? root?.first("Message")?.trimmedText ?? "" : "")
     }
 
-    /// What to make of it.
+    /// The classification of the error.
     package enum Meaning: Hashable, Sendable {
-        /// Credentials are wrong, expired or may not do this.
+        /// The credentials are wrong, expired or insufficient.
         case forbidden
         case noSuchBucket
         case noSuchKey
         /// The upload was completed or aborted.
         case noSuchUpload
-        /// Parts are not there, or none that make an object.
+        /// Parts are missing, or do not make an object.
         case lostParts
         /// A condition such as `If-None-Match` does not hold.
         case preconditionFailed
         case noSpace
-        /// Later perhaps: the store is busy or broken, bytes were damaged on their way, or another request for the same key
-        /// has not ended.
+        /// A temporary failure: the store is busy or broken, bytes were damaged in transit, or another request for the
+        /// same key has not ended.
         case busy
         case other
     }
 
-    /// What an answer without words says, as those to `HEAD` are.
+    /// The explanation of a response without a message, such as one to `HEAD`.
     var explanation: String {
         switch meaning {
         case .forbidden: "The store answered \(status): the bucket's credentials are wrong, or may not do this."

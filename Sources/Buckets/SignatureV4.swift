@@ -2,19 +2,18 @@ import Base
 package import Core
 import Formats
 
-/// Signature Version 4 of AWS, as S3 wants it: each part of the path encoded once, the payload's digest in a field.
+/// Signature Version 4 of AWS, as S3 requires it: each path part is encoded once, the payload's digest is in a field.
 ///
-/// libcurl 7.88 has a signer; it takes queries as they stand, though they must be sorted, sends no
-/// `x-amz-content-sha256`, and signs no addresses.
+/// libcurl 7.88 has a signer, but it does not sort queries, sends no `x-amz-content-sha256`, and signs no addresses.
 ///
 /// - SeeAlso: docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html, sigv4-query-string-auth.html
 package struct SignatureV4: Sendable {
-    /// What is said about the body.
+    /// The signed description of the body.
     package enum Payload: Sendable {
         case empty
         /// In lower-case hex.
         case sha256(String)
-        /// Not signed, as for a body whose digest is not known yet. TLS protects it.
+        /// Not signed, for a body whose digest is not known yet. TLS protects it.
         case unsigned
 
         var text: String {
@@ -27,7 +26,7 @@ package struct SignatureV4: Sendable {
     }
 
     private static let algorithm = "AWS4-HMAC-SHA256"
-    /// The longest time for which an address may be signed: seven days.
+    /// The maximum validity of a presigned address: seven days.
     package static let longestLife = 604_800
 
     let credentials: BucketCredentials
@@ -41,9 +40,9 @@ package struct SignatureV4: Sendable {
     }
 
     /// The header fields that sign a request: `Authorization`, `x-amz-date`, `x-amz-content-sha256`, and
-    /// `x-amz-security-token` where the credentials have one.
+    /// `x-amz-security-token` if the credentials have one.
     ///
-    /// - Parameter headers: Further fields to be signed, which the caller sends: all that begin with `x-amz-`.
+    /// - Parameter headers: Further fields to sign, which the caller sends: all that begin with `x-amz-`.
     package func fields(
         method: String, _ target: S3Target, _ payload: Payload, headers: HTTPFields = HTTPFields(), at now: Timestamp
     ) -> HTTPFields {
@@ -64,9 +63,9 @@ package struct SignatureV4: Sendable {
         return own
     }
 
-    /// A presigned URL, which is valid for a while without credentials.
+    /// A presigned URL, which needs no credentials while it is valid.
     ///
-    /// - Parameter seconds: How long, 1 to ``longestLife``.
+    /// - Parameter seconds: The validity, 1 to ``longestLife``.
     package func presigned(method: String, _ target: S3Target, for seconds: Int, at now: Timestamp) -> S3Target {
         let time = Self.time(now)
         var pairs = [
@@ -87,7 +86,7 @@ package struct SignatureV4: Sendable {
         fields.map { HTTPField(name: $0.name.asciiLowercased, value: folded($0.value)) }.sorted { $0.name < $1.name }
     }
 
-    /// Without spaces at the ends, runs of them as one.
+    /// Trims spaces and collapses runs of them.
     private static func folded(_ value: String) -> String {
         value.split(separator: " ").joined(separator: " ")
     }
@@ -106,7 +105,7 @@ package struct SignatureV4: Sendable {
         return HMAC.sha256(key: key(String(time.prefix(8))), message: Array(text.utf8)).hexadecimal
     }
 
-    /// The key of a day.
+    /// The signing key of a day.
     private func key(_ day: String) -> [UInt8] {
         [day, region, service, "aws4_request"].reduce(Array("AWS4\(credentials.secretAccessKey)".utf8)) {
             HMAC.sha256(key: $0, message: Array($1.utf8))

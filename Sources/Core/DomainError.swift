@@ -1,4 +1,4 @@
-/// What the domain refuses, for reasons that the client must hear. Each becomes one problem.
+/// The domain's refusals that clients receive. Each becomes one problem.
 package enum DomainError: Error, Hashable, Sendable {
     case notFound
     case appExists
@@ -10,7 +10,7 @@ package enum DomainError: Error, Hashable, Sendable {
     case taskCompleted
     case acknowledgementOutOfRange(lastSeq: Int64)
     case eventsExpired(oldestSeq: Int64)
-    /// A place in the events that this incarnation of the session never had.
+    /// A position in the events that this incarnation of the session never had.
     case cursorInvalid(incarnation: Int64, lastSeq: Int64)
     case attachmentFenced
     case sessionInUse
@@ -22,9 +22,9 @@ package enum DomainError: Error, Hashable, Sendable {
     case bodyNotFound(index: Int)
     case contentNotFound(index: Int)
     case revisionMismatch
-    /// `index`: which of several orders, where there are such.
+    /// `index`: the position among several requests, if there are several.
     case storedBytesExceeded(index: Int?)
     case contentExpired
-    /// The same request was answered by another node since it was asked for.
+    /// Another node has answered the same request in the meantime.
     case answeredMeanwhile
 }

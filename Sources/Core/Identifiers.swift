@@ -4,13 +4,13 @@ package struct AppID: Hashable, Sendable {
     package init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// The store's number of one incarnation of a session. Never used twice.
+/// The store's number of one incarnation of a session. Never reused.
 package struct SessionID: Hashable, Sendable {
     package let rawValue: Int64
     package init(_ rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// The store's number of a question, with the one that clients see: nil where it was lost with the master key.
+/// The store's number of a question, and its public id, which is `nil` if it was lost with the master key.
 package struct QuestionID: Hashable, Sendable {
     package let rawValue: Int64
     package let publicId: String?

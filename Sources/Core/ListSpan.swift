@@ -1,17 +1,17 @@
-/// From which end a list is read.
+/// The direction of a list.
 package enum ListOrder: String, CaseIterable, Sendable {
-    /// In the order in which things were created.
+    /// In order of creation.
     case ascending = "asc"
-    /// The newest first.
+    /// Newest first.
     case descending = "desc"
 }
 
-/// Which part of a list is wanted, and from which end.
+/// The wanted part of a list, and its direction.
 package struct ListSpan: Hashable, Sendable {
     package var order: ListOrder
-    /// Only what was created after this moment.
+    /// Only items created after this moment.
     package var createdAfter: Timestamp?
-    /// Only what was created before this moment.
+    /// Only items created before this moment.
     package var createdBefore: Timestamp?
 
     package init(
@@ -22,7 +22,7 @@ package struct ListSpan: Hashable, Sendable {
         self.createdBefore = createdBefore
     }
 
-    /// Of a whole list, in the order of creation, what is wanted, from that end.
+    /// The wanted part of a whole list in order of creation, in the wanted direction.
     package func part<Item>(of items: [Item], createdAt: (Item) -> Timestamp) -> [Item] {
         let wanted = items.filter { item in
             let time = createdAt(item)

@@ -1,25 +1,25 @@
 package import Formats
 
-/// What a node does of the service's work (`--roles`). Whatever it does not, others have to.
+/// The kinds of work of a node (`--roles`). Other nodes have to do the rest.
 package enum NodeRole: String, CaseIterable, Sendable {
-    /// Answers requests.
+    /// Responds to API requests.
     case api
-    /// Takes tasks from the queue and transfers them.
+    /// Claims tasks from the queue and transfers them.
     case transfer
-    /// Sends launches, and fetches in the background.
+    /// Sends launches, and starts background fetches.
     case launch
 }
 
-/// What a node says of itself.
+/// A node's description for other nodes.
 package struct NodeProfile: Shape, Equatable {
     package var roles: [String] = []
     package var version = ""
-    /// Where clients reach it.
+    /// The URL at which clients reach the node.
     package var url = ""
     package var startedAt = Timestamp(milliseconds: 0)
     package var transfersRunning = 0
     package var maximumTransfers = 0
-    /// How busy its machine is, where that is known.
+    /// The load of its machine, if it is known.
     package var load: Double?
 
     package init() {}
@@ -35,13 +35,12 @@ package struct NodeProfile: Shape, Equatable {
     }
 }
 
-/// A node of the service.
 package struct NodeRecord: Sendable {
     package var id: String
-    /// Whether it was heard of within its lease.
+    /// Whether the node is within its lease.
     package var isAlive: Bool
     package var isDraining: Bool
-    /// Since it said last that it lives.
+    /// The time since the last renewal of its lease.
     package var silence: Duration
     /// The number of its last commit.
     package var committed: Int64

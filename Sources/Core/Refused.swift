@@ -1,4 +1,4 @@
-/// An event that does not apply to a machine's state; the state did not change. The API answers 409.
+/// An event that does not fit the state of a state machine. The state is unchanged. The API responds with 409.
 package struct Refused: Error, Hashable, Sendable {
     /// The state's name, without its data.
     package var state: String

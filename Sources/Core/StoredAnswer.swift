@@ -1,4 +1,4 @@
-/// An answer as it is kept for a repeated request.
+/// A response stored for a repeated request.
 package struct StoredAnswer: Hashable, Sendable {
     package var status: Int
     package var headers: HTTPFields
@@ -14,7 +14,7 @@ package struct StoredAnswer: Hashable, Sendable {
     }
 }
 
-/// Keeps the answer to a request with an `Idempotency-Key` in the commit that does what the request asks for.
+/// Stores the response to a request with an `Idempotency-Key` in the commit that performs the request.
 package struct Recording<Result>: Sendable {
     package let principal: String
     package let key: String
@@ -22,7 +22,7 @@ package struct Recording<Result>: Sendable {
     package let answer: @Sendable (Result) -> StoredAnswer
 
     /// - Parameters:
-    ///   - principal: Whose key it is; keys of different principals never meet.
+    ///   - principal: The owner of the key; keys of different principals are independent.
     ///   - fingerprint: SHA-256 of method, path and body.
     ///   - answer: Renders the result, on the writer's thread.
     package init(

@@ -1,4 +1,4 @@
-/// A moment: milliseconds since 1970-01-01T00:00:00Z. The only time type at rest.
+/// A point in time: milliseconds since 1970-01-01T00:00:00Z. The only time type at rest.
 package struct Timestamp: Hashable, Comparable, Sendable {
     package var milliseconds: Int64
 
@@ -6,7 +6,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
     package static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 
-    /// The moment `duration` later. Saturates instead of overflowing.
+    /// The time `duration` later. Saturates instead of overflowing.
     package static func + (time: Timestamp, duration: Duration) -> Timestamp {
         let (sum, overflow) = time.milliseconds.addingReportingOverflow(duration.milliseconds)
         return Timestamp(milliseconds: overflow ? (duration.milliseconds < 0 ? .min : .max) : sum)
@@ -33,7 +33,7 @@ extension Duration {
         return overflowed ? .max : sum
     }
 
-    /// The duration in seconds, as a number.
+    /// The duration in seconds.
     package var seconds: Double {
         let (seconds, attoseconds) = components
         return Double(seconds) + Double(attoseconds) / 1e18

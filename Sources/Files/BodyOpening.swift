@@ -2,14 +2,14 @@ package import Base
 import Formats
 import Glibc
 
-/// A body's file, open, with what is known of the bytes before the first one to be sent.
+/// The open file of a body, with the digest state of the bytes before the first one sent.
 package struct OpenedBody: Sendable {
     package let file: DirectFile
-    /// SHA-256 of the bytes before the offset from which the file was opened.
+    /// SHA-256 state of the bytes before the offset.
     package let digest: PausableDigest
 }
 
-/// The opening of a body's file: the bytes before the first one to be sent are digested, in steps.
+/// Opens a body's file and digests the bytes before the first one sent, in steps.
 package final class BodyOpening: Sendable {
     private struct State {
         var file: DirectFile?
@@ -21,12 +21,12 @@ package final class BodyOpening: Sendable {
     private let length: Int64
     private let offset: Int64
     private let disk: DiskQueue
-    /// Held for the whole of a step. Steps follow each other, so no thread waits for it.
+    /// Locked for the whole of a step. Steps follow each other, so no thread waits for the lock.
     private let state = Locked(State())
 
     /// - Parameters:
-    ///   - length: Bytes that will be sent.
-    ///   - offset: How many bytes to digest; 0 for none.
+    ///   - length: The number of bytes that will be sent.
+    ///   - offset: The number of bytes to digest; 0 for none.
     package init(_ path: String, _ length: Int64, digesting offset: Int64, disk: DiskQueue) {
         self.path = path
         self.length = length
@@ -34,8 +34,8 @@ package final class BodyOpening: Sendable {
         self.disk = disk
     }
 
-    /// Opens the file, and then runs `body`, on disk threads. A file that ends before the offset is `ENODATA`; after the
-    /// queue was closed the error is `ESHUTDOWN`, at once.
+    /// Opens the file, then calls `body` on a disk thread. A file shorter than the offset fails with `ENODATA`. After
+    /// the queue was closed, `body` is called at once with `ESHUTDOWN`.
     package func begin(then body: @escaping @Sendable (Result<OpenedBody, SystemError>) -> Void) {
         let isTaken = disk.postSteps(offset > 0 ? .long : .short) { [self] in
             do throws(SystemError) {
@@ -49,7 +49,7 @@ package final class BodyOpening: Sendable {
         if !isTaken { body(.failure(SystemError("queue", errno: ESHUTDOWN))) }
     }
 
-    /// The next step, which blocks. Nil where another has to follow.
+    /// Performs the next step, which blocks; `nil` if another step must follow.
     private func step() throws(SystemError) -> OpenedBody? {
         try state.withLock { state throws(SystemError) in
             if state.file == nil { state.file = try DirectFile.toRead(path, length) }
@@ -66,7 +66,7 @@ package final class BodyOpening: Sendable {
 }
 
 extension DirectFile {
-    /// Bytes by way of the page cache; fewer at the end of the file.
+    /// Reads bytes through the page cache; fewer at the end of the file.
     fileprivate func bytes(_ count: Int, at offset: Int64) throws(SystemError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var failure: SystemError?

@@ -1,9 +1,9 @@
 import Base
 
-/// Memory for bytes on their way to the disk or from it: so many buffers at most.
+/// A pool of buffers for bytes written to the disk or read from it, with a maximum number of buffers.
 ///
-/// A buffer comes back with its last reference. While one is out, those that came back stay for the next; else most of
-/// them go back to the system.
+/// A buffer returns with its last reference. While other buffers are in use, returned ones are kept for reuse.
+/// Otherwise most of them are freed.
 package final class BufferPool: Sendable {
     private struct State {
         var spare: [AlignedMemory] = []
@@ -19,15 +19,15 @@ package final class BufferPool: Sendable {
     private let state = Locked(State())
 
     /// - Parameters:
-    ///   - room: Where the buffers' bytes count as written already; nil where they were read.
-    ///   - whenFree: Called when a buffer came back after one was asked for in vain, wherever that happens.
+    ///   - room: The disk space that counts the buffers' bytes as written already; `nil` for buffers of read bytes.
+    ///   - whenFree: Called on any thread when a buffer returned after a request failed.
     package init(limit: Int, room: DiskRoom?, whenFree: @escaping @Sendable () -> Void) {
         self.limit = limit
         self.room = room
         self.whenFree = whenFree
     }
 
-    /// An empty buffer; nil where all are taken. Then ``init(limit:room:whenFree:)``'s closure is called when one is free.
+    /// An empty buffer; `nil` if all are in use. Then the closure `whenFree` is called when a buffer returns.
     package func take() -> DiskBuffer? {
         let memory = state.withLock { state -> AlignedMemory? in
             guard state.taken < limit else {
@@ -40,7 +40,7 @@ package final class BufferPool: Sendable {
         return memory.map { DiskBuffer($0, of: self) }
     }
 
-    /// Buffers that are not free.
+    /// The number of buffers in use.
     package var taken: Int { state.withLock(\.taken) }
 
     package var hasFree: Bool { taken < limit }
@@ -57,7 +57,7 @@ package final class BufferPool: Sendable {
     }
 }
 
-/// Memory that the disk can read by itself. Freed with its last reference.
+/// Memory that direct I/O accepts. Freed with its last reference.
 ///
 /// Unchecked: its owner fills it, and afterwards it is only read.
 final class AlignedMemory: @unchecked Sendable {
@@ -68,15 +68,14 @@ final class AlignedMemory: @unchecked Sendable {
     deinit { bytes.deallocate() }
 }
 
-/// Bytes of one piece of a file, in memory that the disk can read by itself: a byte is as far behind a block's start
-/// here as in the file.
+/// Bytes of one piece of a file, in memory for direct I/O: a byte has the same offset in its block here as in the file.
 ///
-/// Unchecked: one thread fills it, then hands it over and does not touch it again.
+/// Unchecked: one thread fills it, then passes it on and does not use it again.
 package final class DiskBuffer: @unchecked Sendable {
     package static let size = 1 << 20
-    /// Bytes that a buffer accepts beyond its end, so that no file needs two buffers at once.
+    /// The number of bytes that a buffer accepts beyond its end, so that no file needs two buffers at once.
     package static let slack = 64 * 1024
-    /// What writes past the page cache are aligned to: no disk has larger blocks.
+    /// The alignment of direct writes: no disk has larger blocks.
     package static let blockSize = 4096
 
     private let memory: AlignedMemory
@@ -91,7 +90,7 @@ package final class DiskBuffer: @unchecked Sendable {
         self.pool = pool
     }
 
-    /// For pieces of this length at most, in memory of its own.
+    /// A buffer outside any pool, for pieces of at most this length.
     init(length: Int) {
         memory = AlignedMemory(byteCount: length)
         pool = nil
@@ -102,7 +101,7 @@ package final class DiskBuffer: @unchecked Sendable {
         pool?.giveBack(memory)
     }
 
-    /// Begins a piece at this offset of a file, which ends at the next multiple of `length`: ``size`` or a part of it.
+    /// Starts a piece at this offset of a file, up to the next multiple of `length`, a divisor of ``size``.
     package func begin(at offset: Int64, length: Int) {
         self.offset = offset
         start = Int(offset % Int64(Self.blockSize))
@@ -110,10 +109,10 @@ package final class DiskBuffer: @unchecked Sendable {
         count = 0
     }
 
-    /// Whether the piece's end is reached.
+    /// Whether the piece is complete.
     package var isFull: Bool { start + count >= end }
 
-    /// Takes bytes, some of them beyond the end. False where they are more than that.
+    /// Appends bytes, possibly beyond the end. False if they exceed the slack.
     package func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard !isFull, start + count + bytes.count <= end + Self.slack else { return false }
         UnsafeMutableRawBufferPointer(rebasing: memory.bytes[(start + count)...]).copyMemory(from: bytes)
@@ -122,10 +121,10 @@ package final class DiskBuffer: @unchecked Sendable {
         return true
     }
 
-    /// How many bytes are beyond the end.
+    /// The number of bytes beyond the end.
     package var surplus: Int { max(0, start + count - end) }
 
-    /// Moves what is beyond the end to another buffer, which begins there.
+    /// Moves the bytes beyond the end to another buffer, which begins there.
     package func moveSurplus(to other: DiskBuffer) {
         let surplus = surplus
         guard surplus > 0, other.append(UnsafeRawBufferPointer(rebasing: bytes[(count - surplus)...])) else { return }
@@ -133,16 +132,16 @@ package final class DiskBuffer: @unchecked Sendable {
         pool?.room?.letGo(surplus)
     }
 
-    /// Where the piece ends in the file.
+    /// The end of the piece in the file.
     var pieceEnd: Int64 { offset + Int64(end - start) }
 
-    /// Reads the piece, or as much of it as there is before the end of the file: with what is before it in its first block.
+    /// Reads the piece, up to the end of the file, including the bytes before it in its first block.
     func fill(from file: DirectFile) throws(SystemError) {
         let blocks = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<end])
         count = max(0, try file.fill(blocks, at: offset - Int64(start)) - start)
     }
 
-    /// Copies what there is from this offset of the file on, as far as it fits.
+    /// Copies the available bytes from this offset of the file, as far as they fit.
     func copy(from offset: Int64, into target: UnsafeMutableRawBufferPointer) -> Int {
         let begin = Int(offset - self.offset)
         let length = min(target.count, count - begin)

@@ -2,11 +2,11 @@ package import Base
 package import Formats
 import Glibc
 
-/// Reads a file in order behind those who write it, on disk threads: digests the whole, and checks its pieces.
+/// Reads a file in order while transfers write it, on disk threads: digests the content, and verifies its pieces.
 ///
 /// One read at a time.
 package final class ContentReader: Sendable {
-    /// What consecutive pieces of the same length must have.
+    /// The expected digests of consecutive pieces of equal length.
     package struct Pieces: Sendable {
         let length: Int64
         let algorithm: DigestAlgorithm
@@ -24,7 +24,7 @@ package final class ContentReader: Sendable {
         var file: OpenFile?
         var position: Int64 = 0
         var digests: [Digest]
-        /// As they were where the current piece begins.
+        /// The states of the digests at the start of the current piece.
         var digestsBefore: [Digest] = []
         var piece: Digest?
     }
@@ -38,7 +38,7 @@ package final class ContentReader: Sendable {
     private let disk: DiskQueue
     private let pieces: Pieces?
     private let total: Int64
-    /// Held for the whole of a step. Steps follow each other, so the lock is never contended.
+    /// Locked for the whole of a step. Steps follow each other, so the lock is never contended.
     private let state: Locked<State>
 
     package init(
@@ -53,9 +53,9 @@ package final class ContentReader: Sendable {
 
     package var position: Int64 { state.withLock { $0.position } }
 
-    /// Reads on up to `end`. What is wrong is taken out of the file, and will be read once more.
+    /// Reads up to `end`. A wrong piece is punched out of the file, to be downloaded and read again.
     ///
-    /// - Returns: A piece that is not what it must be.
+    /// - Returns: The range of a wrong piece, if any.
     package func read(to end: Int64) async throws(SystemError) -> Range<Int64>? {
         while true {
             switch try await disk.run(.long, { () throws(SystemError) in try self.step(to: end) }) {
@@ -66,7 +66,7 @@ package final class ContentReader: Sendable {
         }
     }
 
-    /// Cuts off what is behind the content.
+    /// Truncates the file to the length of the content.
     package func truncate() async throws(SystemError) {
         let (path, total) = (path, total)
         try await disk.run { () throws(SystemError) in
@@ -77,7 +77,7 @@ package final class ContentReader: Sendable {
         }
     }
 
-    /// The digests of the whole. Once.
+    /// The digests of the whole content. May be called once.
     package func finish() -> [DigestAlgorithm: [UInt8]] {
         state.withLock { state in
             Dictionary(state.digests.map { ($0.algorithm, $0.finish()) }) { first, _ in first }

@@ -1,12 +1,12 @@
 package import Base
 import Glibc
 
-/// Space that the data folder keeps for a start on a full disk: with it a database opens, and recovers what was under way.
+/// Space reserved for a start on a full disk: with it the database can open and recover the tasks in flight.
 extension DataFolder {
     private static let reserve = "reserve"
     private static let reserveLength: Int64 = 8 << 20
 
-    /// Makes the reserve where there is none, and room for many times as much.
+    /// Creates the reserve if it is missing and many times its size is free.
     package func keepReserve(within room: DiskRoom) async throws(SystemError) {
         let path = absolute(Self.reserve)
         guard room.left / 8 > Self.reserveLength else { return }
@@ -23,7 +23,7 @@ extension DataFolder {
         }
     }
 
-    /// Gives the reserve back where less than it is free. Blocks: for a start.
+    /// Removes the reserve if less than its size is free. Blocks: for a start.
     package static func releaseReserve(of folder: String) {
         var status = statvfs()
         guard statvfs(folder, &status) == 0,

@@ -2,13 +2,13 @@ package import Base
 package import Formats
 import Glibc
 
-/// The data folder: where its files are, by what they are for, and who places, moves and removes them.
+/// The data folder: the locations of its files by purpose, and the operations that place, move and remove them.
 ///
 /// Paths are relative to it.
 package struct DataFolder: Sendable {
     package let path: String
     package private(set) var disk: DiskQueue
-    /// Files that this run has placed, or is about to place, and that no commit tells of yet.
+    /// Files that this run has placed or is about to place, and that no commit refers to yet.
     private let staged = Locked<Set<String>>([])
 
     package init(path: String, disk: DiskQueue) {
@@ -29,16 +29,16 @@ package struct DataFolder: Sendable {
 // MARK: - Places
 
 extension DataFolder {
-    /// Left by a fault of the process before it kills; the next start counts it.
+    /// Written by the handler of a fatal signal. The next start counts the crash.
     package static let crashMark = "crashed"
 
-    /// Where the bytes of a transfer under way are kept, by the number of its task.
+    /// The path of a transfer's partial file, by the number of its task.
     package func partial(_ task: Int64) -> String { partial("\(task)") }
 
-    /// Where a file is kept that has no place of its own yet.
+    /// The path of a file without a final place yet.
     package func partial(_ name: String) -> String { "partial/\(name)" }
 
-    /// Where a task's finished content goes. The last two digits spread the files over folders.
+    /// The path of a task's finished content. The last two digits spread the files over folders.
     package func content(_ task: Int64) -> String { "contents/\(Self.shard(task))/\(task)" }
 
     package func body(_ publicId: String) -> String {
@@ -59,7 +59,7 @@ extension DataFolder {
 // MARK: - Deeds
 
 extension DataFolder {
-    /// Makes the folders that are not there yet.
+    /// Creates the missing folders.
     package func prepare() async throws(SystemError) {
         let paths = (["contents", "bodies"] + Self.folders).map(absolute)
         try await disk.run { () throws(SystemError) in
@@ -69,13 +69,13 @@ extension DataFolder {
         }
     }
 
-    /// Announces a file, before it is made.
+    /// Registers a file before it is created.
     package func stage(_ file: String) -> StagedFile {
         staged.withLock { _ = $0.insert(file) }
         return StagedFile(path: file, folder: self)
     }
 
-    /// Forgets a staged file. One that no commit adopted is removed first, on a disk thread.
+    /// Unregisters a staged file. A file that no commit adopted is removed first, on a disk thread.
     func end(_ file: String, removes: Bool) {
         guard removes else { return forget(file) }
         remove(file) { [self] in forget(file) }
@@ -83,7 +83,7 @@ extension DataFolder {
 
     private func forget(_ file: String) { staged.withLock { _ = $0.remove(file) } }
 
-    /// The files of one of the ``folders`` that do not belong to something under way.
+    /// The files in one of the ``folders`` that are not staged.
     package func unstagedFiles(in folder: String) async throws(SystemError) -> [String] {
         let files = try await disk.list(absolute(folder)).map { "\(folder)/\($0)" }
         return staged.withLock { staged in files.filter { !staged.contains($0) } }
@@ -93,7 +93,7 @@ extension DataFolder {
         try await disk.open(absolute(file), flags)
     }
 
-    /// Writes a file, in place of one that may be there, and syncs it.
+    /// Writes a file, replacing an existing one, and syncs it.
     package func write(_ bytes: [UInt8], to file: String) async throws(SystemError) {
         try await disk.write(bytes, to: absolute(file), replace: true)
     }
@@ -105,43 +105,43 @@ extension DataFolder {
         try await disk.digest(open(file), algorithms).digests
     }
 
-    /// Length in bytes, nil where there is no such file.
+    /// The length in bytes; `nil` if the file does not exist.
     package func size(_ file: String) async throws(SystemError) -> Int64? { try await disk.size(absolute(file)) }
 
-    /// Moves a file, in place of one that may be there, and syncs the folders.
+    /// Moves a file, replacing an existing one, and syncs the folders.
     package func move(_ file: String, to place: String) async throws(SystemError) {
         try await disk.move(absolute(file), to: absolute(place), replace: true)
     }
 
-    /// Removes a file. One that is not there is fine.
+    /// Removes a file, if it exists.
     package func remove(_ file: String) async throws(SystemError) { try await disk.remove(absolute(file)) }
 
-    /// Removes a file, if it is there, and then runs `body`, on a disk thread. After the queue was closed the file stays.
+    /// Removes a file, if it exists, then calls `body` on a disk thread. After the queue was closed, the file stays.
     package func remove(_ file: String, then body: @escaping @Sendable () -> Void) {
         disk.remove(absolute(file), then: body)
     }
 
-    /// Removes the crash mark durably.
+    /// Removes the crash marker durably.
     package func removeCrashMark() async throws(SystemError) {
         try await remove(Self.crashMark)
         try await disk.syncFolder(path)
     }
 
-    /// How much of a task's content is there after a kill; nil for nothing. Blocks: for a start, before anything is under
-    /// way.
+    /// The length of a task's partial file after a kill; `nil` if there is none. Blocks: for a start, before any
+    /// transfer.
     package func recoverPartial(_ task: Int64) -> Int64? {
         let partial = absolute(partial(task))
-        // A whole file may be in its place already, and the kill came before the commit that tells of it.
+        // The whole file may have its final place already, if the kill preceded the commit that refers to it.
         if access(partial, F_OK) != 0 { rename(absolute(content(task)), partial) }
         return try? OpenFile.open(partial, O_RDONLY).size()
     }
 
-    /// How many bytes of a task's partial file are outside of some ranges, which are in ascending order.
+    /// The number of bytes of a task's partial file outside of the ascending ranges.
     package func written(outside ranges: [Range<Int64>], of task: Int64) -> Int64 {
         (try? OpenFile.open(absolute(partial(task)), O_RDONLY).written(outside: ranges)) ?? 0
     }
 
-    /// Leaves of a file what is in some ranges, which are in ascending order.
+    /// Keeps only the bytes in the ascending ranges of a file.
     package func keep(_ ranges: [Range<Int64>], of file: String) async throws(SystemError) {
         let path = absolute(file)
         try await disk.run { () throws(SystemError) in

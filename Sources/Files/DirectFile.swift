@@ -2,13 +2,13 @@ package import Base
 import CLinux
 import Glibc
 
-/// An open file whose whole blocks are read or written past the page cache where the filesystem takes that, so that many
-/// bytes neither fill it nor make a sync wait.
+/// An open file whose whole blocks bypass the page cache if the filesystem supports it, so that large files neither
+/// fill the cache nor delay syncs.
 ///
-/// What is written and less than a block at either end goes through it: no block is written both ways.
+/// A partial block at either end of a write uses the page cache: no block is written both ways.
 package final class DirectFile: Sendable {
     let file: OpenFile
-    /// The same file past the page cache.
+    /// The same file, opened with `O_DIRECT`.
     private let direct: Locked<OpenFile?>
 
     init(_ file: OpenFile, _ direct: OpenFile?) {
@@ -22,17 +22,17 @@ package final class DirectFile: Sendable {
         self.init(file, descriptor < 0 ? nil : OpenFile(descriptor: descriptor))
     }
 
-    /// Opens a file to read it, past the page cache where this pays for so many bytes.
+    /// Opens a file for reading, with `O_DIRECT` if the length makes it worthwhile.
     package static func toRead(_ path: String, _ length: Int64) throws(SystemError) -> DirectFile {
         let file = try OpenFile.open(path, O_RDONLY)
         return length > DiskBuffer.size ? DirectFile(file, for: O_RDONLY) : DirectFile(file, nil)
     }
 
-    /// Whether whole blocks go past the page cache.
+    /// Whether whole blocks bypass the page cache.
     var isDirect: Bool { direct.withLock { $0 != nil } }
 
-    /// Writes all bytes or throws; some may be written then. They have to lie as far behind a block's start in memory as in
-    /// the file.
+    /// Writes all bytes, or throws after writing some of them. The bytes must have the same offset in a block in memory
+    /// as in the file.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError) {
         let block = DiskBuffer.blockSize
         let head = min((block - Int(offset % Int64(block))) % block, bytes.count)
@@ -53,8 +53,8 @@ package final class DirectFile: Sendable {
         try write(tail..<bytes.count, to: file)
     }
 
-    /// Fills `buffer`, or as much of it as there is before the end of the file. It has to begin and end at a block's start,
-    /// in memory and in the file.
+    /// Fills `buffer` up to the end of the file. The range must begin and end at block boundaries in memory and in the
+    /// file.
     func fill(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int {
         guard buffer.count > Self.leastDirect else { return try file.fill(buffer, at: offset) }
         var done = 0
@@ -63,7 +63,7 @@ package final class DirectFile: Sendable {
             do throws(SystemError) {
                 let count = try direct.read(into: rest, at: offset + Int64(done))
                 done += count
-                // Only the end of the file is inside of a block.
+                // A partial block occurs only at the end of the file.
                 if count == 0 || done % DiskBuffer.blockSize != 0 { return done }
             } catch {
                 try giveUp(after: error)
@@ -73,12 +73,12 @@ package final class DirectFile: Sendable {
         return try done + file.fill(rest, at: offset + Int64(done))
     }
 
-    /// Some filesystems refuse to leave out the page cache only when it comes to it. Other errors are thrown.
+    /// Falls back to the page cache: some filesystems reject `O_DIRECT` at the first use only. Rethrows other errors.
     private func giveUp(after error: SystemError) throws(SystemError) {
         guard error.errno == EINVAL else { throw error }
         direct.withLock { $0 = nil }
     }
 
-    /// Fewer bytes are not worth a wait for the disk.
+    /// Smaller writes are not worth a wait for the disk.
     private static let leastDirect = 64 * 1024
 }

@@ -2,7 +2,7 @@ import Base
 import CLinux
 import Glibc
 
-/// The calls themselves, which block.
+/// The system calls themselves, which block.
 enum Disk {
     static func folder(of path: String) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
@@ -37,14 +37,14 @@ enum Disk {
         return OpenFile(descriptor: descriptor)
     }
 
-    /// For reading. Anything but a regular file is `EINVAL`.
+    /// Opens a regular file for reading. Other kinds of files fail with `EINVAL`.
     static func openRegularBeneath(root: String, path: String) throws(SystemError) -> OpenFile {
         let file = try openBeneath(root: root, path: path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
         guard try file.status().st_mode & S_IFMT == S_IFREG else { throw SystemError("openat2", errno: EINVAL) }
         return file
     }
 
-    /// A path's folder and the name in it.
+    /// The folder and the last name of a path.
     static func split(_ path: String) throws(SystemError) -> (folder: String, name: String) {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         let name = slash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
@@ -54,13 +54,13 @@ enum Disk {
         return (slash.map { String(path[..<$0]) } ?? ".", name)
     }
 
-    /// The folder of a path below `root`, made where it is missing, and the name in it.
+    /// The folder of a path below `root`, created if missing, and the last name of the path.
     static func placeBeneath(root: String, path: String) throws(SystemError) -> (folder: OpenFile, name: String) {
         let (folder, name) = try split(path)
         return (try folderBeneath(root: root, path: folder), name)
     }
 
-    /// Opens a folder below `root`, and makes what is missing of its path, one name at a time: the kernel judges each.
+    /// Opens a folder below `root` and creates its missing parts, one name at a time, so that the kernel checks each.
     private static func folderBeneath(root: String, path: String) throws(SystemError) -> OpenFile {
         let flags = O_RDONLY | O_DIRECTORY
         do throws(SystemError) {

@@ -2,21 +2,21 @@ package import Base
 import CLinux
 import Glibc
 
-/// Files below a root that others may write to as well.
+/// Files below a root that other programs may write to as well.
 extension DiskQueue {
-    /// Opens a regular file below `root` for reading. `..`, absolute paths and symbolic links are refused by the
-    /// kernel (`EXDEV`, `ELOOP`), anything but a regular file by us (`EINVAL`).
+    /// Opens a regular file below `root` for reading. The kernel rejects `..`, absolute paths and symbolic links
+    /// (`EXDEV`, `ELOOP`); other kinds of files fail with `EINVAL`.
     package func openBeneath(root: String, path: String) async throws(SystemError) -> OpenFile {
         try await run { () throws(SystemError) in try Disk.openRegularBeneath(root: root, path: path) }
     }
 
-    /// The bytes of regular files below roots, nil for those that have more than `limit`. Refuses what
-    /// ``openBeneath(root:path:)`` does.
+    /// The bytes of regular files below roots; `nil` for files longer than `limit`. Rejects the same paths as
+    /// ``openBeneath(root:path:)``.
     package func readBeneath(
         _ places: [(root: String, path: String)], upTo limit: Int
     ) async throws(SystemError) -> [Result<[UInt8]?, SystemError>] {
         try await run { () throws(SystemError) in
-            // A file may have grown by the time it is read.
+            // The file may have grown since its size was read.
             let memory = AlignedMemory(byteCount: limit + 1)
             return places.map { place in
                 Result { () throws(SystemError) in
@@ -29,10 +29,10 @@ extension DiskQueue {
         }
     }
 
-    /// Moves the file `source` below `root`, atomically; folders that are missing on the way are made. Without `replace`
-    /// an existing file is `EEXIST`.
+    /// Moves the file `source` below `root`, atomically, and creates missing folders. Without `replace`, an existing
+    /// file fails with `EEXIST`.
     ///
-    /// - Returns: False where the root is on another filesystem, so that a copy is needed.
+    /// - Returns: False if the root is on another filesystem, so that a copy is needed.
     package func moveBeneath(
         source: String, root: String, path: String, replace: Bool
     ) async throws(SystemError) -> Bool {
@@ -63,7 +63,7 @@ extension DiskQueue {
         return try await run { () throws(SystemError) in try target.inode() }
     }
 
-    /// Gives a file below `root` another name there, atomically. Without `replace` an existing file is `EEXIST`.
+    /// Renames a file below `root`, atomically. Without `replace`, an existing file fails with `EEXIST`.
     package func renameBeneath(
         root: String, from: String, to: String, replace: Bool
     ) async throws(SystemError) {
@@ -77,7 +77,7 @@ extension DiskQueue {
         }
     }
 
-    /// Removes a file below `root`. One that is not there is fine.
+    /// Removes a file below `root`, if it exists.
     package func removeBeneath(root: String, path: String) async throws(SystemError) {
         try await run { () throws(SystemError) in
             let (folder, name) = try Disk.split(path)

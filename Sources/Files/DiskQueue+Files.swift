@@ -3,20 +3,20 @@ import CLinux
 package import Formats
 import Glibc
 
-/// Whole files.
+/// Operations on whole files.
 extension DiskQueue {
     /// Makes a file durable (`fdatasync`).
     package func sync(_ path: String) async throws(SystemError) {
         try await run { () throws(SystemError) in try OpenFile.open(path, O_RDONLY).sync() }
     }
 
-    /// Makes the names in a folder durable.
+    /// Makes the entries of a folder durable.
     package func syncFolder(_ path: String) async throws(SystemError) {
         try await run { () throws(SystemError) in try Disk.syncFolder(path) }
     }
 
-    /// Renames within one filesystem and syncs the folder it is moved to, and the one it came from where that is
-    /// another. Without `replace` an existing file is `EEXIST`.
+    /// Renames within one filesystem and syncs the target folder, and the source folder if it is another one. Without
+    /// `replace`, an existing file fails with `EEXIST`.
     package func move(_ from: String, to: String, replace: Bool = false) async throws(SystemError) {
         try await run { () throws(SystemError) in
             guard clinux_rename(AT_FDCWD, from, AT_FDCWD, to, replace ? 1 : 0) == 0 else {
@@ -27,14 +27,14 @@ extension DiskQueue {
         }
     }
 
-    /// Removes a file. One that is not there is fine.
+    /// Removes a file, if it exists.
     package func remove(_ path: String) async throws(SystemError) {
         try await run { () throws(SystemError) in
             guard unlink(path) == 0 || errno == ENOENT else { throw SystemError("unlink", errno: errno) }
         }
     }
 
-    /// Removes a file, if it is there, and then runs `body`, on a disk thread. After the queue was closed the file stays.
+    /// Removes a file, if it exists, then calls `body` on a disk thread. After the queue was closed, the file stays.
     package func remove(_ path: String, then body: @escaping @Sendable () -> Void) {
         run {
             _ = unlink(path)
@@ -48,10 +48,10 @@ extension DiskQueue {
         try await run { () throws(SystemError) in try Disk.list(path) }
     }
 
-    /// Copies an open file to a new one and syncs it and its folder: sharing blocks where the filesystem can.
+    /// Copies an open file to a new one and syncs the copy and its folder. Shares blocks if the filesystem can.
     ///
-    /// - Parameter room: What may be written. Where it is too little the copy fails as on a full disk.
-    /// - Returns: What was copied: its length, and its digests.
+    /// - Parameter room: The disk space for the copy. The copy fails with `ENOSPC` if it is too small.
+    /// - Returns: The length and the digests of the copied bytes.
     @discardableResult
     package func copy(
         _ from: OpenFile, to: String, _ algorithms: [DigestAlgorithm] = [], within room: DiskRoom? = nil
@@ -89,7 +89,7 @@ extension DiskQueue {
         return try await run(.short, copying.finish)
     }
 
-    /// Length in bytes, nil where there is no such file.
+    /// The length in bytes; `nil` if the file does not exist.
     package func size(_ path: String) async throws(SystemError) -> Int64? {
         try await run { () throws(SystemError) in
             var status = stat()
@@ -103,7 +103,7 @@ extension DiskQueue {
         try await run { () throws(SystemError) in try OpenFile.open(path, flags) }
     }
 
-    /// Opens a new file for reading and writing and takes its name away: its bytes go with its last descriptor.
+    /// Opens a new file for reading and writing and unlinks it: its bytes are freed with its last descriptor.
     package func openUnnamed(_ path: String) async throws(SystemError) -> OpenFile {
         try await run { () throws(SystemError) in
             let file = try OpenFile.open(path, O_RDWR | O_CREAT | O_EXCL)
@@ -112,7 +112,7 @@ extension DiskQueue {
         }
     }
 
-    /// Writes a whole file and syncs it. Without `replace` an existing one is `EEXIST`.
+    /// Writes a whole file and syncs it. Without `replace`, an existing file fails with `EEXIST`.
     package func write(_ bytes: [UInt8], to path: String, replace: Bool = false) async throws(SystemError) {
         try await run { () throws(SystemError) in
             let file = try OpenFile.open(path, O_WRONLY | O_CREAT | (replace ? O_TRUNC : O_EXCL))

@@ -1,10 +1,10 @@
 package import Base
 import Glibc
 
-/// Files, on threads that may wait for the disk. All methods may be called from anywhere.
+/// File operations, on threads that may wait for the disk. May be called from any thread.
 ///
-/// Paths are taken as they are, except for the `beneath` methods, which stay below a root and follow no symbolic link.
-/// Whole files are read and copied in steps, between which other work gets its turn.
+/// Paths are used unchanged, except that the `beneath` methods stay below a root and follow no symbolic link. Whole
+/// files are read and copied in steps, between which other work gets its turn.
 package struct DiskQueue: Sendable {
     /// Ends its threads with the last queue that refers to it.
     private final class Threads: Sendable {
@@ -21,7 +21,7 @@ package struct DiskQueue: Sendable {
         deinit { work.close() }
     }
 
-    /// Bytes of a file that are read or copied in one step.
+    /// The bytes of a file that are read or copied in one step.
     static let stepLength = 4 << 20
 
     private let threads: Threads
@@ -29,23 +29,23 @@ package struct DiskQueue: Sendable {
 
     package init(threads: Int) throws(SystemError) { self.threads = try Threads(max(1, threads)) }
 
-    /// The same threads for the work of one owner, the number of an app: owners take turns. 0 is the service's own.
+    /// The same threads for the work of one owner, an app's number: owners take turns. 0 is the service itself.
     package func of(_ owner: Int64) -> DiskQueue {
         var queue = self
         queue.owner = owner
         return queue
     }
 
-    /// Finishes what is queued and takes nothing more.
+    /// Finishes the queued work and rejects further work.
     package func close() { threads.work.close() }
 
-    /// Runs `step` on disk threads until it says that there is no more. False after the queue was closed.
+    /// Runs `step` on disk threads until it returns false. Returns false if the queue was closed.
     package func postSteps(_ length: DiskWorkLength, _ step: @escaping @Sendable () -> Bool) -> Bool {
         threads.work.add(step, length, for: owner)
     }
 
-    /// Runs `body` on a disk thread, and there `then` with what came of it. After the queue was closed that is
-    /// `ESHUTDOWN`, at once.
+    /// Runs `body` on a disk thread, then `then` with the result. After the queue was closed, `then` is called at once
+    /// with `ESHUTDOWN`.
     package func run<Value: Sendable>(
         _ length: DiskWorkLength = .short, _ body: @escaping @Sendable () throws(SystemError) -> Value,
         then: @escaping @Sendable (Result<Value, SystemError>) -> Void
@@ -64,7 +64,7 @@ package struct DiskQueue: Sendable {
         try await result(length, body).get()
     }
 
-    /// The same, for a caller that does something else meanwhile (`async let`).
+    /// Like ``run(_:_:)``, for a caller that continues meanwhile (`async let`).
     func result<Value: Sendable>(
         _ length: DiskWorkLength, _ body: @escaping @Sendable () throws(SystemError) -> Value
     ) async -> Result<Value, SystemError> {

@@ -2,35 +2,35 @@ package import Base
 import Glibc
 import Synchronization
 
-/// How many bytes may still be written before the disk is down at its floor.
+/// The number of bytes that may be written before free disk space reaches the floor.
 ///
-/// The disk is measured now and then; what is written in between is counted. A transfer that finds too little room, or
-/// claims a good part of the rest, rings for a new measurement.
+/// The disk is measured periodically, and writes between measurements are counted. A transfer that finds too little
+/// space, or claims a large part of the rest, requests a new measurement.
 package final class DiskRoom: Sendable {
-    /// Bytes above the floor that content leaves to the database and its log.
+    /// Bytes above the floor reserved for the database and its log.
     package static let headroom: Int64 = 4 << 20
 
     /// Rung when the disk should be measured at once.
     package let bell: Doorbell
     private let floor: Int64
     private let written = Atomic<Int64>(0)
-    /// Of the bytes counted as written those that still lie in buffers: no measurement of the disk has them.
+    /// Bytes counted as written that are still in buffers: measurements of the disk do not include them.
     private let gathered = Atomic<Int64>(0)
-    /// The count of written bytes with which the floor is reached.
+    /// The count of written bytes at which the floor is reached.
     private let end = Atomic<Int64>(.max)
-    /// The count of written bytes with which the disk is measured anew.
+    /// The count of written bytes at which the disk is measured again.
     private let alarm = Atomic<Int64>(.max)
     private let free = Atomic<Int64>(.max)
     private let size = Atomic<Int64>(.max)
 
-    /// - Parameter floor: Bytes that stay free.
+    /// - Parameter floor: The number of bytes that stay free.
     package init(floor: Int64, clock: Clock = .system) {
         self.floor = floor
         bell = Doorbell(clock: clock)
     }
 
-    /// Counts bytes that are about to be written. False where they would not leave the floor free: then nothing is
-    /// counted, and they must not be written.
+    /// Counts bytes that are about to be written. False if they do not fit above the floor: then nothing is counted,
+    /// and the bytes must not be written.
     package func take(_ count: Int) -> Bool {
         let count = Int64(count)
         let after = written.add(count, ordering: .relaxed).newValue
@@ -46,34 +46,34 @@ package final class DiskRoom: Sendable {
         return true
     }
 
-    /// Whether so many bytes would leave the floor free now.
+    /// Whether `count` bytes fit above the floor now.
     package func fits(_ count: Int64) -> Bool {
         if count <= left { return true }
         bell.ring()
         return false
     }
 
-    /// Bytes of content that may still be written; not positive where there is no room.
+    /// The number of content bytes that may still be written; not positive if there is no space.
     package var left: Int64 { end.load(ordering: .relaxed) - written.load(ordering: .relaxed) }
 
-    /// Whether new content may be written and leaves the floor free.
+    /// Whether new content fits above the floor.
     package var hasSome: Bool { left > 0 }
 
-    /// Free bytes of the filesystem when it was measured last.
+    /// The free bytes of the filesystem at the last measurement.
     package var freeBytes: Int64 { free.load(ordering: .relaxed) }
 
-    /// Whether the floor is free: as many bytes as the operator wants.
+    /// Whether at least the floor, as set by the operator, is free.
     package var isAboveFloor: Bool { freeBytes >= floor }
 
-    /// The longest content that the empty disk could hold.
+    /// The longest content that an empty disk could hold.
     package var largest: Int64 {
         let size = size.load(ordering: .relaxed)
         return size == .max ? .max : size - floor
     }
 
-    /// Takes a measurement.
+    /// Stores a measurement.
     ///
-    /// - Parameter before: What had been written when it began: later bytes may not be in it.
+    /// - Parameter before: The count of written bytes when the measurement began.
     package func note(free: Int64, size: Int64, writtenBefore before: Int64) {
         let room = free - floor - min(Self.headroom, floor)
         self.free.store(free, ordering: .relaxed)
@@ -82,18 +82,18 @@ package final class DiskRoom: Sendable {
         alarm.store(before + max(1 << 20, room / 4), ordering: .relaxed)
     }
 
-    /// Bytes of which a measurement that begins now knows.
+    /// The count of bytes that a measurement started now includes.
     var writtenBytes: Int64 { written.load(ordering: .relaxed) - gathered.load(ordering: .relaxed) }
 
-    /// Bytes went into a buffer on their way to the disk.
+    /// Counts bytes added to a buffer.
     func gather(_ count: Int) { gathered.add(Int64(count), ordering: .relaxed) }
 
-    /// Bytes that were written, or are not wanted any more.
+    /// Counts bytes that left a buffer, because they were written or discarded.
     func letGo(_ count: Int) { gathered.subtract(Int64(count), ordering: .relaxed) }
 }
 
 extension DiskQueue {
-    /// Measures the filesystem of `path`: what an ordinary user could still write on it, and how large it is.
+    /// Measures the filesystem of `path`: the space available to an ordinary user, and the size.
     package func measure(_ room: DiskRoom, _ path: String) async throws(SystemError) {
         try await run { () throws(SystemError) in
             let before = room.writtenBytes

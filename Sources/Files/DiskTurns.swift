@@ -1,18 +1,18 @@
 import Base
 
-/// How long a piece of work for the disk may take.
+/// The expected duration of disk work.
 package enum DiskWorkLength: Sendable {
-    /// One call that ends soon: a sync, a rename, a few bytes.
+    /// One short call: a sync, a rename, a few bytes.
     case short
-    /// A step of many, such as those of a digest of a whole file.
+    /// One of many steps, as of the digest of a whole file.
     case long
 }
 
-/// Which piece of work a disk thread does next. Pure.
+/// The order of disk work. Pure.
 ///
-/// Short work goes first, but leaves long work one thread, so that this goes on; long work never has more than half of
-/// the threads, so that those that sync are never all busy with it. Within each length owners take turns, however much
-/// they have waiting; an owner's own work goes in order of arrival.
+/// Short work goes first, but one thread is left for long work, so that it progresses. Long work has at most half of
+/// the threads, so that syncs never wait for long work only. Within each length owners take turns, whatever their
+/// backlog. The work of one owner is done in order of arrival.
 struct DiskTurns<Work> {
     private var short = OwnerTurns<Work>()
     private var long = OwnerTurns<Work>()
@@ -28,7 +28,7 @@ struct DiskTurns<Work> {
         }
     }
 
-    /// What to do next; nil where a thread has to wait.
+    /// The next work; `nil` if the thread has to wait.
     mutating func next() -> (work: Work, length: DiskWorkLength, owner: Int64)? {
         let goesOn = longUnderWay > 0 || threads == 1
         if !goesOn || short.isEmpty, longUnderWay < max(1, threads / 2), let (work, owner) = long.next() {
@@ -38,7 +38,7 @@ struct DiskTurns<Work> {
         return short.next().map { ($0.work, .short, $0.owner) }
     }
 
-    /// A piece of work is done.
+    /// Records the end of a step.
     mutating func end(_ length: DiskWorkLength) { if length == .long { longUnderWay -= 1 } }
 
     var isEmpty: Bool { short.isEmpty && long.isEmpty }

@@ -1,8 +1,8 @@
 import Base
 
-/// Work for the disk threads: each takes what ``DiskTurns`` says.
+/// The queue of the disk threads, in the order of ``DiskTurns``.
 final class DiskWork: Sendable {
-    /// Does a piece of work; says whether there is more of it, which then waits for its next turn.
+    /// Performs a step of work; returns whether more steps follow, each of which waits for its turn.
     typealias Step = @Sendable () -> Bool
 
     private typealias Piece = (work: Step, length: DiskWorkLength, owner: Int64)
@@ -16,7 +16,7 @@ final class DiskWork: Sendable {
 
     init(threads: Int) { state = Monitor(State(turns: DiskTurns(threads: threads))) }
 
-    /// False after the end was announced: the work is not done.
+    /// Adds work. False after ``close()``: the work is not done.
     func add(_ step: @escaping Step, _ length: DiskWorkLength, for owner: Int64) -> Bool {
         let isTaken = state.withLock { state in
             if !state.isClosed { state.turns.add(step, length, for: owner) }
@@ -32,7 +32,7 @@ final class DiskWork: Sendable {
         state.wakeAll()
     }
 
-    /// The life of one thread: works until the end was announced and nothing is left.
+    /// The main function of a thread: works until the queue is closed and empty.
     func run() {
         while let (step, length, owner) = take() {
             let hasMore = step()
@@ -40,7 +40,7 @@ final class DiskWork: Sendable {
                 state.turns.end(length)
                 if hasMore { state.turns.add(step, length, for: owner) }
             }
-            // A thread may wait for the end of another's long work.
+            // Another thread may wait for the end of this long work.
             if length == .long { state.wakeAll() }
         }
     }

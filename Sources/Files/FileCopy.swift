@@ -2,8 +2,8 @@ import Base
 import Formats
 import Glibc
 
-/// A copy of a file, made piece by piece on the disk threads: while one is written and digested, the next is read. Long
-/// files are read and written past the page cache.
+/// A copy of a file, made piece by piece on the disk threads: while one piece is written and digested, the next is
+/// read. Long files bypass the page cache.
 final class FileCopy: Sendable {
     /// Bytes that were read, to be written and digested.
     struct Piece: Sendable {
@@ -17,12 +17,12 @@ final class FileCopy: Sendable {
     private let source: DirectFile
     private let target: DirectFile
     private let room: DiskRoom?
-    /// Each is held while a piece is read or digested. Steps follow each other, so the locks are never contended.
+    /// Each is locked while a piece is read or digested. Steps follow each other, so the locks are never contended.
     private let reached = Locked<(offset: Int64, isAtEnd: Bool)>((0, false))
     private let digests: Locked<[Digest]>
     private let spare = Locked<[AlignedMemory]>([])
 
-    /// - Parameter room: What may be written. Where it is too little the copy fails as on a full disk.
+    /// - Parameter room: The disk space for the copy. The copy fails with `ENOSPC` if it is too small.
     init(
         _ source: OpenFile, to target: OpenFile, _ algorithms: [DigestAlgorithm], within room: DiskRoom?
     ) throws(SystemError) {
@@ -33,7 +33,7 @@ final class FileCopy: Sendable {
         digests = Locked(algorithms.map { Digest($0) })
     }
 
-    /// Reads the next bytes; nil when there are no more.
+    /// Reads the next bytes; `nil` at the end.
     @Sendable func read() throws(SystemError) -> Piece? {
         let memory = spare.withLock { $0.popLast() } ?? AlignedMemory(byteCount: DiskBuffer.size)
         let (source, room) = (source, room)
@@ -54,15 +54,15 @@ final class FileCopy: Sendable {
 
     func write(_ piece: Piece) throws(SystemError) {
         try target.write(piece.bytes, at: piece.offset)
-        // What is left unwritten would be for others' syncs to write.
+        // Otherwise the syncs of other files would have to write the rest.
         let isSyncDue = (piece.offset + Int64(piece.count)) % Int64(DiskQueue.stepLength) == 0
         if isSyncDue, !target.isDirect { try target.file.sync() }
     }
 
-    /// Releases the memory of bytes that were read.
+    /// Releases the memory of a piece.
     func letGo(_ piece: Piece) { spare.withLock { $0.append(piece.memory) } }
 
-    /// Makes all that was written durable. Once.
+    /// Makes the copy durable. May be called once.
     @Sendable func finish() throws(SystemError) -> (length: Int64, digests: [DigestAlgorithm: [UInt8]]) {
         try target.file.sync()
         let finished = digests.withLock { digests in digests.takeAll().map { ($0.algorithm, $0.finish()) } }

@@ -4,7 +4,7 @@ import Glibc
 
 /// An open file. Closed with its last reference.
 ///
-/// Its methods block; they belong on the disk threads, or on a thread that may wait.
+/// Its methods block and must be called on the disk threads, or on a thread that may wait.
 package final class OpenFile: Sendable {
     package let descriptor: Int32
 
@@ -33,12 +33,12 @@ package final class OpenFile: Sendable {
         guard ftruncate(descriptor, off_t(length)) == 0 else { throw SystemError("ftruncate", errno: errno) }
     }
 
-    /// Makes the bytes and the length durable. An error means that nothing is known about either.
+    /// Makes the bytes and the length durable. After an error the state of both is unknown.
     package func sync() throws(SystemError) {
         guard fdatasync(descriptor) == 0 else { throw SystemError("fdatasync", errno: errno) }
     }
 
-    /// Writes all bytes or throws; some may be written then.
+    /// Writes all bytes, or throws after writing some of them.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SystemError) {
         var done = 0
         while done < bytes.count {
@@ -58,7 +58,7 @@ package final class OpenFile: Sendable {
         }
     }
 
-    /// Fills as much of `buffer` as there is; 0 at the end of the file.
+    /// Reads up to the size of `buffer`; 0 at the end of the file.
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int {
         while true {
             let count = pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
@@ -67,7 +67,7 @@ package final class OpenFile: Sendable {
         }
     }
 
-    /// Fills `buffer`, or as much of it as there is before the end of the file.
+    /// Fills `buffer`, up to the end of the file.
     func fill(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(SystemError) -> Int {
         var done = 0
         while done < buffer.count {
@@ -79,7 +79,7 @@ package final class OpenFile: Sendable {
         return done
     }
 
-    /// Takes bytes out of the file, where the filesystem can do that: it reads as zeros there, and keeps its length.
+    /// Punches a hole, if the filesystem can: the range reads as zeros, and the file keeps its length.
     func punch(_ range: Range<Int64>) throws(SystemError) {
         guard !range.isEmpty else { return }
         let (start, count) = (range.lowerBound, range.upperBound - range.lowerBound)
@@ -88,8 +88,8 @@ package final class OpenFile: Sendable {
         }
     }
 
-    /// Bytes that were written outside of some ranges, which are in ascending order: in whole blocks, as the filesystem
-    /// knows them. One that knows no holes has written all.
+    /// The number of bytes written outside of the ascending ranges, in whole blocks of the filesystem. A filesystem
+    /// without holes counts all bytes as written.
     func written(outside ranges: [Range<Int64>]) throws(SystemError) -> Int64 {
         let block = Int64(DiskBuffer.blockSize)
         var (count, position, reached): (Int64, Int64, Int64) = (0, 0, 0)
@@ -108,7 +108,7 @@ package final class OpenFile: Sendable {
         }
     }
 
-    /// Feeds up to `count` bytes from `offset` on to digests. Returns how many there were; fewer at the end of the file.
+    /// Digests up to `count` bytes from `offset`. Returns their number, which is smaller at the end of the file.
     func digest(from offset: Int64, count: Int64, into digests: [Digest]) throws(SystemError) -> Int64 {
         let size = 256 * 1024
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)

@@ -2,24 +2,24 @@ package import Base
 package import Formats
 import Glibc
 
-/// A stretch of a partial file, which one transfer writes in order: in pieces, each written and digested on disk threads
-/// while the next ones fill. Others may write other stretches of the file.
+/// A stretch of a partial file, written in order by one transfer: in pieces, each written and digested on disk threads
+/// while the next ones fill. Other transfers may write other stretches of the file.
 package final class PartialFile: Sendable {
-    /// How far the file is whole from the stretch's start on.
+    /// The end of the complete prefix of the stretch.
     package struct Mark: Sendable, Equatable {
         package var offset: Int64
-        /// Of the bytes below, where it is computed.
+        /// The digest of the bytes up to the offset, if it is computed.
         package var sha256: [UInt8]?
     }
 
     package enum News: Sendable {
-        /// So far it is written and digested.
+        /// The file is written and digested up to this offset.
         case reached(Int64)
-        /// A write failed; what came behind it is dropped.
+        /// A write failed. All later pieces are dropped.
         case failed(SystemError)
-        /// So far it is durable, as this file asked or another.
+        /// The file is durable up to this mark, through a sync of this stretch or another.
         case synced(Result<Mark, SystemError>)
-        /// All that was written is durable, and nothing is under way any more.
+        /// All written bytes are durable, and no work is in flight.
         case closed(Result<Mark, SystemError>)
     }
 
@@ -35,23 +35,23 @@ package final class PartialFile: Sendable {
         }
     }
 
-    /// Pieces that wait for one kind of work, which is done one piece after the other.
+    /// Pieces that wait for one kind of work, which handles one piece after the other.
     private struct Line {
         private var pieces: [Piece] = []
         private var isBusy = false
 
-        /// Whether the work has to be begun.
+        /// Adds a piece. Returns whether the work must be started.
         mutating func add(_ piece: Piece) -> Bool {
             pieces.append(piece)
             defer { isBusy = true }
             return !isBusy
         }
 
-        /// The piece that the work is to be done for; it stays the first until then.
+        /// The next piece, which stays first until its work is done.
         var next: Piece? { pieces.first }
         var isIdle: Bool { !isBusy }
 
-        /// Whether there is more.
+        /// Removes the first piece. Returns whether there are more.
         mutating func done() -> Bool {
             pieces = Array(pieces.dropFirst())
             isBusy = !pieces.isEmpty
@@ -65,7 +65,7 @@ package final class PartialFile: Sendable {
         var writing = Line()
         var digesting = Line()
         var written: Int64
-        /// The ends of pieces that were digested before they were written.
+        /// The marks of pieces that were digested before they were written.
         var digested: [Mark] = []
         var reached: Mark
         var hasFailed = false
@@ -85,13 +85,13 @@ package final class PartialFile: Sendable {
     private let sync: SharedSync
     let tell: @Sendable (News) -> Void
     private let isDigested: Bool
-    /// Held for the whole of a step. Steps follow each other, so the lock is never contended.
+    /// Locked for the whole of a step. Steps follow each other, so the lock is never contended.
     private let digests: Locked<[Digest]>
     private let state: Locked<State>
 
     /// - Parameters:
-    ///   - digests: They know the bytes below `mark`.
-    ///   - sync: Shared with those who write other stretches of the file.
+    ///   - digests: Their state covers the bytes below `mark`.
+    ///   - sync: Shared with the other stretches of the file.
     ///   - tell: Called on disk threads. Must not wait.
     init(
         _ file: DirectFile, _ mark: Mark, _ digests: consuming sending [Digest], disk: DiskQueue,
@@ -107,19 +107,19 @@ package final class PartialFile: Sendable {
         sync.join(self, at: mark.offset)
     }
 
-    /// How far it is written and digested.
+    /// The end of the written and digested prefix.
     package var reached: Mark { state.withLock(\.reached) }
 
-    /// Receives the next bytes, in a buffer that the caller gives up.
+    /// Writes the next bytes, in a buffer that the caller gives up.
     package func write(_ buffer: DiskBuffer) { add(.buffer(buffer)) }
 
-    /// Takes the next bytes.
+    /// Writes the next bytes.
     package func write(_ bytes: [UInt8], at offset: Int64) { add(.bytes(bytes, offset: offset)) }
 
-    /// Makes durable what is written by then, on a disk thread.
+    /// Makes the bytes written so far durable, on a disk thread.
     package func makeDurable() { sync.ask(self) { .synced($0) } }
 
-    /// Makes all of it durable once it is written.
+    /// Makes all bytes durable once they are written.
     package func close() {
         let isIdle = state.withLock { state in
             state.isClosing = true
@@ -128,13 +128,13 @@ package final class PartialFile: Sendable {
         if isIdle { syncAtEnd() }
     }
 
-    /// The digests of all that was written. Once, after the end.
+    /// The digests of all written bytes. May be called once, after the end.
     package func finishDigests() -> [DigestAlgorithm: [UInt8]] {
         let digests = digests.withLock { $0.takeAll() }
         return Dictionary(digests.map { ($0.algorithm, $0.finish()) }) { first, _ in first }
     }
 
-    /// Syncs the file, which blocks. Nil where all is well.
+    /// Syncs the file, which blocks; `nil` on success.
     func syncNow() -> SystemError? {
         do throws(SystemError) {
             try file.file.sync()
@@ -165,7 +165,7 @@ extension PartialFile {
         tell(.failed(error))
     }
 
-    /// Writes a piece. False when there is no other.
+    /// Writes a piece. Returns whether there are more.
     @Sendable private func writeNext() -> Bool {
         guard let piece = state.withLock({ $0.writing.next }) else { return end { $0.writing.done() } }
         do throws(SystemError) {
@@ -181,7 +181,7 @@ extension PartialFile {
         }
     }
 
-    /// Digests a piece. False when there is no other.
+    /// Digests a piece. Returns whether there are more.
     @Sendable private func digestNext() -> Bool {
         guard let piece = state.withLock({ $0.digesting.next }) else { return end { $0.digesting.done() } }
         let sha256 = digests.withLock { digests in
@@ -199,7 +199,7 @@ extension PartialFile {
         }
     }
 
-    /// Ends a step: notes how far both kinds of work are by now, and closes after the last.
+    /// Ends a step: updates the end of the prefix, and closes the file after the last step.
     private func end(_ note: (inout State) -> Bool) -> Bool {
         let (hasMore, reached, closes) = state.withLock { state in
             let hasMore = note(&state)

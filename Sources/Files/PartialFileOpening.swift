@@ -2,8 +2,7 @@ package import Base
 package import Formats
 import Glibc
 
-/// A partial file that is being opened: made where it is missing, cut to what is kept, which is read and digested in
-/// steps.
+/// Opens a partial file: creates a missing file, truncates it to the kept bytes, and digests these in steps.
 package final class PartialFileOpening: Sendable {
     package enum Failure: Error {
         case prefixMissing
@@ -13,11 +12,11 @@ package final class PartialFileOpening: Sendable {
 
     package typealias Outcome = Result<PartialFile, Failure>
 
-    /// What of the file is kept, and where the new bytes begin.
+    /// The part of the file that is kept, and the offset of the new bytes.
     package enum Start: Sendable {
-        /// The first bytes, which are digested; with another SHA-256 than this they are not those that were received.
+        /// Keeps and digests the first bytes. If their SHA-256 is not the given one, the opening fails.
         case behind(Int64, sha256: [UInt8]? = nil)
-        /// Everything, since others write to the file as well. Nothing is digested.
+        /// Keeps everything, because other transfers write to the file as well. Nothing is digested.
         case among(Int64)
 
         package var offset: Int64 {
@@ -37,8 +36,8 @@ package final class PartialFileOpening: Sendable {
     private let reading = Locked<RunningDigest?>(nil)
 
     /// - Parameters:
-    ///   - sync: Shared with those who write other stretches of the file.
-    ///   - tell: What the file tells once it is open.
+    ///   - sync: Shared with the other stretches of the file.
+    ///   - tell: Receives the news of the open file.
     package init(
         _ path: String, _ start: Start, _ algorithms: [DigestAlgorithm], disk: DiskQueue,
         sync: SharedSync = SharedSync(), while isWanted: @escaping @Sendable () -> Bool,
@@ -53,7 +52,7 @@ package final class PartialFileOpening: Sendable {
         self.tell = tell
     }
 
-    /// Opens the file, and then runs `body`, on disk threads. After the queue was closed that is `ESHUTDOWN`, at once.
+    /// Opens the file, then calls `body` on a disk thread. After the queue was closed, `body` gets `ESHUTDOWN` at once.
     package func begin(then body: @escaping @Sendable (Outcome) -> Void) {
         let isTaken = disk.postSteps(length) { [self] in
             guard let outcome = step() else { return true }
@@ -68,7 +67,7 @@ package final class PartialFileOpening: Sendable {
         if case .behind(1..., _) = start { .long } else { .short }
     }
 
-    /// The next step, which blocks. Nil where another has to follow.
+    /// Performs the next step, which blocks; `nil` if another step must follow.
     private func step() -> Outcome? {
         do throws(SystemError) {
             guard let reading = reading.withLock({ $0 }) else { return try open() }

@@ -1,19 +1,18 @@
 package import Base
 import Glibc
 
-/// Fetches some bytes, and hands them on: all of them, or why there are none.
+/// Fetches a range of bytes, and passes on all of them or an error.
 package typealias Fetching =
     @Sendable (
         Range<Int64>, @escaping @Sendable (Result<[UInt8], SystemError>) -> Void
     ) -> Void
 
-/// The next bytes of a file that is sent in order, read on disk threads before they are wanted, or of bytes that are
-/// fetched from a bucket.
+/// The next bytes of a file or object that is sent in order, read on disk threads or fetched from a bucket in advance.
 ///
-/// Its pieces are long while there are buffers for them and the bytes go soon. Else they are short, one at a time, in
-/// memory of their own: no reader waits for another's buffers. Belongs to one thread, which passes it what arrives.
+/// The pieces are long while buffers are available and the bytes are consumed quickly. Otherwise they are short, one at
+/// a time, in memory of their own: no reader waits for buffers. Used on one thread.
 package final class ReadAhead {
-    /// A piece that was read, or not.
+    /// The result of reading a piece.
     package struct Arrival: Sendable {
         fileprivate let number: Int
         fileprivate let bytes: Result<DiskBuffer, SystemError>
@@ -23,22 +22,22 @@ package final class ReadAhead {
         let number: Int
         let range: Range<Int64>
         let isLong: Bool
-        /// nil while it is being read.
+        /// `nil` while the piece is being read.
         var bytes: Result<DiskBuffer, SystemError>?
     }
 
-    /// Reads bytes into a buffer that begins with them, and hands it on. Must not wait.
+    /// Reads bytes into a buffer that begins with them, and passes it on. Must not wait.
     private typealias Filling =
         @Sendable (
             DiskBuffer, Range<Int64>, @escaping @Sendable (Result<DiskBuffer, SystemError>) -> Void
         ) -> Void
 
-    /// Long pieces of one file at a time.
+    /// The maximum number of long pieces of one file in memory.
     package static let depth = 3
     private static let shortLength = 64 * 1024
-    /// Who takes longer for a piece (ms) sends so slowly that others need the buffers more.
+    /// The time (ms) for one piece after which a sender is too slow to occupy buffers.
     package static let patience: Int64 = 2000
-    /// Bytes that go in short pieces then, before long ones are tried again.
+    /// The bytes then sent in short pieces, before long ones are tried again.
     private static let rest: Int64 = 16 << 20
 
     private let fill: Filling
@@ -47,13 +46,13 @@ package final class ReadAhead {
     private let tell: @Sendable (Arrival) -> Void
     private var pieces: [Piece] = []
     private var lastNumber = 0
-    /// The offset from which on pieces may be long.
+    /// The offset from which pieces may be long.
     private var longFrom: Int64 = 0
-    /// Since when the first piece waits to be taken (monotonic ms).
+    /// When the first piece became ready to be consumed (monotonic ms).
     private var since: Int64 = 0
 
     /// - Parameters:
-    ///   - end: Where the last of the bytes ends.
+    ///   - end: The end of the last byte.
     ///   - tell: Called on disk threads. Must not wait.
     package init(
         _ file: DirectFile, to end: Int64, _ disk: DiskQueue, _ buffers: BufferPool,
@@ -73,9 +72,9 @@ package final class ReadAhead {
     }
 
     /// - Parameters:
-    ///   - fetch: Called on the thread that this belongs to. Must not wait.
-    ///   - end: Where the last of the bytes ends.
-    ///   - tell: Called wherever `fetch` calls. Must not wait.
+    ///   - fetch: Called on the thread that uses this reader. Must not wait.
+    ///   - end: The end of the last byte.
+    ///   - tell: Called on the threads on which `fetch` calls back. Must not wait.
     package init(
         _ fetch: @escaping Fetching, to end: Int64, _ buffers: BufferPool, tell: @escaping @Sendable (Arrival) -> Void
     ) {
@@ -93,9 +92,9 @@ package final class ReadAhead {
         self.tell = tell
     }
 
-    /// Takes bytes from this offset of the file on, and has those behind them read.
+    /// Copies bytes from this offset of the file, and has the following bytes read.
     ///
-    /// - Returns: How many; 0 at the end of the file, nil where they come as an ``Arrival`` first.
+    /// - Returns: The number of bytes; 0 at the end of the file, `nil` if an ``Arrival`` must come first.
     package func take(
         at offset: Int64, into target: UnsafeMutableRawBufferPointer, now: Int64
     ) throws(SystemError) -> Int? {
@@ -114,13 +113,13 @@ package final class ReadAhead {
         if index == 0 { since = now }
     }
 
-    /// When ``giveBack(at:)`` has something to do.
+    /// When ``giveBack(at:)`` is due.
     package var deadline: Int64 {
         guard let first = pieces.first, first.isLong, first.bytes != nil else { return .max }
         return since + Self.patience
     }
 
-    /// Gives back the buffers if their bytes are not read.
+    /// Releases the buffers if their bytes were not consumed in time.
     package func giveBack(at now: Int64) {
         guard deadline <= now, let first = pieces.first else { return }
         longFrom = first.range.lowerBound + Self.rest

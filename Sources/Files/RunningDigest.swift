@@ -1,7 +1,7 @@
 import Base
 import Formats
 
-/// Digests of a file's start that are computed step by step, each on whatever disk thread has the turn.
+/// Digests of the start of a file, computed in steps, each on any disk thread.
 final class RunningDigest: Sendable {
     private struct State {
         var digests: [Digest]
@@ -9,9 +9,9 @@ final class RunningDigest: Sendable {
     }
 
     let file: OpenFile
-    /// Where it ends, or the end of the file where that comes first.
+    /// The end of the digested range, if the file does not end before.
     private let end: Int64
-    /// Held for the whole of a step. Steps follow each other, so the lock is never contended.
+    /// Locked for the whole of a step. Steps follow each other, so the lock is never contended.
     private let state: Locked<State>
 
     init(_ file: OpenFile, _ algorithms: [DigestAlgorithm], first end: Int64 = .max) {
@@ -20,7 +20,7 @@ final class RunningDigest: Sendable {
         state = Locked(State(digests: algorithms.map { Digest($0) }))
     }
 
-    /// Reads the next bytes. False when there are no more.
+    /// Reads the next bytes. False at the end.
     @Sendable func step() throws(SystemError) -> Bool {
         let (file, end) = (file, end)
         return try state.withLock { state throws(SystemError) in
@@ -31,13 +31,13 @@ final class RunningDigest: Sendable {
         }
     }
 
-    /// Bytes read so far.
+    /// The number of bytes read so far.
     var length: Int64 { state.withLock { $0.length } }
 
-    /// SHA-256 of the bytes read so far, where it is computed.
+    /// SHA-256 of the bytes read so far, if it is computed.
     var sha256: [UInt8]? { state.withLock { $0.digests.sha256 } }
 
-    /// Digests that know the bytes that were read. Once.
+    /// The digest states of the bytes read. May be called once.
     func take() -> [Digest] {
         state.withLock { $0.digests.takeAll() }
     }

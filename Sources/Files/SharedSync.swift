@@ -1,16 +1,16 @@
 import Base
 import Glibc
 
-/// Makes a file durable for all who write stretches of it: one sync tells each how far its stretch is.
+/// Syncs a file for all its stretches: one sync reports the durable mark of each.
 ///
-/// A request while a sync is in flight waits for the next one, with all requests that come meanwhile. After a failure every
-/// request fails: the kernel reports a failure once, and the lost bytes may be of any request.
+/// A request while a sync is in flight waits for the next one, together with all later requests. After a failure every
+/// request fails: the kernel reports a failure once, and the lost bytes may belong to any request.
 package final class SharedSync: Sendable {
     typealias News = @Sendable (Result<PartialFile.Mark, SystemError>) -> PartialFile.News
 
     private struct Member {
         weak var file: PartialFile?
-        /// How far it was told to be.
+        /// The offset reported last.
         var told: Int64
     }
 
@@ -30,9 +30,9 @@ package final class SharedSync: Sendable {
         state.withLock { $0.members[ObjectIdentifier(file)] = Member(file: file, told: offset) }
     }
 
-    /// Makes durable what is written by then, on a disk thread.
+    /// Makes the bytes written so far durable, on a disk thread.
     ///
-    /// - Parameter isLast: Whether the file wants to hear of no other sync.
+    /// - Parameter isLast: Whether the file receives no reports of other syncs any more.
     func ask(_ file: PartialFile, isLast: Bool = false, _ news: @escaping News) {
         let begins = state.withLock { state in
             if isLast { state.members[ObjectIdentifier(file)] = nil }
@@ -48,7 +48,7 @@ package final class SharedSync: Sendable {
         for (file, news) in asking { file.tell(news(.failure(SystemError("queue", errno: ESHUTDOWN)))) }
     }
 
-    /// Syncs for all requests. False if none came meanwhile.
+    /// Syncs for all requests. Returns whether more arrived meanwhile.
     private func step(_ file: PartialFile) -> Bool {
         let (asking, others, failure) = state.withLock { state in
             let asking = state.asking.takeAll()

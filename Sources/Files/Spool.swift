@@ -1,8 +1,8 @@
 import Base
 import Glibc
 
-/// Bytes that wait until all of them are known: in memory while they are few, then in a file without a name, which the
-/// system forgets with its last descriptor.
+/// Bytes collected until all are known: a few in memory, more in an unlinked file, which the system frees with its last
+/// descriptor.
 package struct Spool: Sendable {
     private static let memoryLimit = 64 * 1024
 
@@ -18,7 +18,7 @@ package struct Spool: Sendable {
         if memory.count >= Self.memoryLimit { try await flush() }
     }
 
-    /// All that was appended.
+    /// All appended bytes.
     package consuming func finish() async throws -> (bytes: StoredBytes, length: Int64) {
         guard file != nil else { return (.bytes(memory), Int64(memory.count)) }
         try await flush()
@@ -35,7 +35,7 @@ package struct Spool: Sendable {
         memory.removeAll(keepingCapacity: true)
     }
 
-    /// It has a name for a moment only.
+    /// The file has a name only until it is unlinked.
     private func openUnnamed() async throws -> OpenFile {
         let path = folder.absolute(folder.partial(Identifier.make(prefix: "spool_")))
         return try await folder.disk.openUnnamed(path)

@@ -2,7 +2,7 @@ package import Base
 package import Formats
 import Glibc
 
-/// A file in the data folder that no commit tells of yet. Who placed it removes it by letting go of it, unless a commit
+/// A file in the data folder that no commit refers to yet. Destroying the value removes the file, unless a commit has
 /// adopted it.
 package struct StagedFile: ~Copyable {
     /// Relative to the data folder.
@@ -17,23 +17,23 @@ package struct StagedFile: ~Copyable {
 
     deinit { folder.end(path, removes: !isAdopted) }
 
-    /// Leaves the file to the commit that tells of it. To be called once that is written.
+    /// Transfers the ownership to the commit that refers to the file. Called after the commit.
     package consuming func adopt() { isAdopted = true }
 
-    /// Makes the file, empty.
+    /// Creates the file, empty.
     package func create() async throws(SystemError) -> OpenFile {
         try await folder.open(path, O_WRONLY | O_CREAT | O_TRUNC)
     }
 
-    /// Makes the file of bytes and syncs it.
+    /// Creates the file with these bytes and syncs it.
     package func write(_ bytes: [UInt8]) async throws(SystemError) {
         try await folder.disk.write(bytes, to: folder.absolute(path))
     }
 
-    /// Makes the file of another's bytes, and syncs it and its folder.
+    /// Creates the file as a copy, and syncs it and its folder.
     ///
-    /// - Parameter room: What may be written. Where it is too little the copy fails as on a full disk.
-    /// - Returns: What was copied: its length, and its digests.
+    /// - Parameter room: The disk space for the copy. The copy fails with `ENOSPC` if it is too small.
+    /// - Returns: The length and the digests of the copied bytes.
     @discardableResult
     package func copy(
         _ source: OpenFile, _ algorithms: [DigestAlgorithm] = [], within room: DiskRoom
@@ -44,12 +44,12 @@ package struct StagedFile: ~Copyable {
     /// Makes the bytes durable.
     package func sync() async throws(SystemError) { try await folder.disk.sync(folder.absolute(path)) }
 
-    /// Makes its name durable.
+    /// Makes the file's name durable.
     package func syncFolder() async throws(SystemError) {
         try await folder.disk.syncFolder(Disk.folder(of: folder.absolute(path)))
     }
 
-    /// Renames the file to a place where none is, and syncs the folder.
+    /// Renames the file to an unused path, and syncs the folder.
     package consuming func moved(to place: String) async throws(SystemError) -> StagedFile {
         let target = folder.stage(place)
         try await folder.disk.move(folder.absolute(path), to: folder.absolute(place))

@@ -6,7 +6,7 @@ package enum StoredBytes: Sendable {
     case bytes([UInt8])
     case file(OpenFile)
 
-    /// A descriptor of the file, which the caller sends from and closes; nil for bytes in memory.
+    /// A new descriptor of the file, which the caller sends from and closes; `nil` for bytes in memory.
     package func descriptor() throws(SystemError) -> Int32? {
         guard case .file(let file) = self else { return nil }
         let descriptor = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)

@@ -2,7 +2,7 @@ import Base
 import CMicroHTTPD
 import Glibc
 
-/// What libmicrohttpd calls: each converts its arguments and hands on.
+/// libmicrohttpd's callbacks: each converts its arguments and calls the Swift method.
 enum Callbacks {
     static func start(_ flags: UInt32, _ context: UnsafeMutableRawPointer, _ options: [MHD_OptionItem])
         -> OpaquePointer?
@@ -11,7 +11,7 @@ enum Callbacks {
             flags, access, context, options + [MHD_OptionItem(option: .END, value: 0, ptr_value: nil)])
     }
 
-    /// The options that set callbacks; the logger first, as the manual asks.
+    /// The options that set callbacks; the logger first, as the manual requires.
     static func options(_ context: UnsafeMutableRawPointer) -> [MHD_OptionItem] {
         [
             MHD_OptionItem(
@@ -28,7 +28,7 @@ enum Callbacks {
         ]
     }
 
-    /// The request line is parsed: `uri` is the target as sent. What this returns becomes the request's context.
+    /// Called when the request line is parsed; `uri` is the target as sent. The return value is the request's context.
     private static let began:
         @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?) -> UnsafeMutableRawPointer? = {
             context, uri, connection in
@@ -43,11 +43,11 @@ enum Callbacks {
             return Unmanaged.passRetained(request).toOpaque()  // Released in `completed`, the last to use it.
         }
 
-    /// Ends the query at its begin, so that libmicrohttpd finds no parameters in it; we have read the target.
+    /// Empties the query, so that libmicrohttpd finds no parameters in it. The target has been read before.
     ///
-    /// libmicrohttpd 0.9.75 keeps a record of each parameter in the connection's memory. When that is full, it goes on as
-    /// if it had not failed, and the client gets a reset or nothing (`parse_initial_message_line` ignores what
-    /// `MHD_parse_arguments_` returns). The text is the library's own buffer, which it writes to itself in that function.
+    /// libmicrohttpd 0.9.75 keeps a record of each parameter in the connection's memory. When the memory is full, it
+    /// continues as if it had not failed, and the client gets a reset or nothing (`parse_initial_message_line` ignores
+    /// the result of `MHD_parse_arguments_`). The text is the library's own, writable buffer.
     private static func hideQuery(_ uri: UnsafePointer<CChar>) {
         guard let mark = strchr(uri, 0x3F), mark[1] != 0 else { return }
         mark[1] = 0
@@ -78,7 +78,7 @@ enum Callbacks {
         }
     }
 
-    /// Leaves everything as sent: segments are decoded once, by us, after routing.
+    /// Leaves the text as sent: the server decodes segments once, after routing.
     private static let unescape:
         @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, UnsafeMutablePointer<CChar>?) -> Int = {
             _, _, text in text.map { strlen($0) } ?? 0

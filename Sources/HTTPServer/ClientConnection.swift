@@ -5,18 +5,18 @@ import Glibc
 
 /// One client's connection, from libmicrohttpd's "started" to its "closed".
 ///
-/// The descriptor is the library's; between the two it may be shut, written to and duplicated, and all that happens
-/// under the lock that "closed" takes too, so never on a number that means another connection.
+/// The library owns the descriptor. Between the two events it may be shut down, written to and duplicated under the
+/// lock that "closed" takes too, so that its number never refers to another connection.
 final class ClientConnection: Sendable {
-    /// Whether bytes written to the descriptor are what the client reads: no TLS.
+    /// Whether the client reads bytes as they are written to the descriptor: no TLS.
     let isPlain: Bool
     private let descriptor: Int32
-    /// What the connection presents, kept as long as its TLS session may look at it.
+    /// The certificate that the connection presents, kept for as long as its TLS session may use it.
     private let certificate: TLSCertificate?
     private let state: Locked<State>
 
     private struct State: Sendable {
-        /// When the head or body under way must be complete, in milliseconds of the monotonic clock.
+        /// The deadline of the current head or body, in milliseconds of the monotonic clock.
         var deadline: Int64?
         var request: ServedRequest?
         var isClosed = false
@@ -48,7 +48,7 @@ final class ClientConnection: Sendable {
 
     func closed() { state.withLock { $0.isClosed = true } }
 
-    /// Ends the connection when a deadline has passed; else looks after its request.
+    /// Closes the connection if its deadline has passed, otherwise checks its request.
     func look(at now: Int64, _ server: HTTPServer) {
         let (request, isLate) = state.withLock { state -> (ServedRequest?, Bool) in
             guard let deadline = state.deadline, now >= deadline else { return (state.request, false) }
@@ -67,7 +67,7 @@ final class ClientConnection: Sendable {
         }
     }
 
-    /// Writes past libmicrohttpd, what the socket takes at once. Only while the library writes nothing.
+    /// Writes to the socket directly, as much as it accepts at once. Only valid while the library writes nothing.
     func write(_ bytes: [UInt8]) {
         state.withLock { state in
             guard isPlain, !state.isClosed else { return }
@@ -77,7 +77,7 @@ final class ClientConnection: Sendable {
         }
     }
 
-    /// Ends both directions; libmicrohttpd notices and closes.
+    /// Shuts both directions down; libmicrohttpd notices and closes.
     func shut() {
         state.withLock { if !$0.isClosed { _ = shutdown(descriptor, Int32(SHUT_RDWR)) } }
     }
@@ -90,11 +90,11 @@ final class ClientConnection: Sendable {
         }
     }
 
-    /// Bytes that the kernel keeps of a stream whose client does not read; by itself it would keep megabytes. The kernel
-    /// doubles the number for its own needs (socket(7), `SO_SNDBUF`).
+    /// The kernel's send buffer for a stream whose client does not read, in bytes; the default would be megabytes. The
+    /// kernel doubles the number for its own needs (socket(7), `SO_SNDBUF`).
     private static let streamBuffer: Int32 = 32 * 1024
 
-    /// Bounds what the kernel keeps for the client.
+    /// Limits the kernel's send buffer for the client.
     func limitSendBuffer() {
         state.withLock { state in
             guard !state.isClosed else { return }
@@ -105,7 +105,7 @@ final class ClientConnection: Sendable {
         }
     }
 
-    /// Another descriptor of the same socket, the caller's to close; `nil` when there is none to have.
+    /// Another descriptor of the same socket, which the caller closes; `nil` if there is none.
     func duplicate() -> Int32? {
         state.withLock { state in
             guard !state.isClosed else { return nil }

@@ -1,15 +1,15 @@
 import Base
 
-/// Tells the handler of a request that waiting has no more use: the client left, the server stops, or the client may no
-/// longer make the request.
+/// Tells the handler of a request that waiting is useless: the client left, the server stops, or the client's access
+/// was revoked.
 ///
-/// The server looks after requests that run longer than a moment, and notices a client that closed its connection
-/// within a quarter of a second. When the server stops, an answer still reaches the client.
+/// The server watches requests that last longer than a moment, and notices a closed connection within a quarter of a
+/// second. When the server stops, a response still reaches the client.
 package final class ClientGone: Sendable {
     package enum Reason: Sendable, Equatable {
         case left
         case serverStops
-        /// What the client was let in with is not valid any more.
+        /// The client's access is not valid any more.
         case revoked
     }
 
@@ -25,8 +25,8 @@ package final class ClientGone: Sendable {
     package var reason: Reason? { state.withLock { $0.reason } }
     package var isGone: Bool { reason != nil }
 
-    /// Runs `callback` once, on a thread of the server, when waiting has no more use; at once if that is already so.
-    /// It must be short and must not block.
+    /// Calls `callback` once, on a thread of the server, when waiting becomes useless; at once if it already is. The
+    /// callback must be short and must not block.
     package func onGone(_ callback: @escaping @Sendable () -> Void) {
         let isLate = state.withLock {
             if $0.reason == nil { $0.callbacks.append(callback) }
@@ -35,10 +35,10 @@ package final class ClientGone: Sendable {
         if isLate { callback() }
     }
 
-    /// Ends the waiting of a client that is no longer let in. The handler refuses the request.
+    /// Ends the wait of a client whose access was revoked. The handler refuses the request.
     package func revoke() { fire(.revoked) }
 
-    /// Forgets who waited, when the request is over.
+    /// Discards the callbacks at the end of the request.
     func ended() {
         state.withLock { $0.callbacks = [] }
     }

@@ -1,4 +1,4 @@
-/// A request as a handler sees it.
+/// A request as passed to a handler.
 package struct HTTPRequest: Sendable {
     package var method: String
     /// Path and query as sent.
@@ -8,18 +8,18 @@ package struct HTTPRequest: Sendable {
     /// Decoded once; `+` stays `+`.
     package var query: [(name: String, value: String)]
     package var headers: RequestHeaders
-    /// The segments that stand where the route's pattern has `{name}`.
+    /// The segments at the positions of `{name}` in the route's pattern.
     package var parameters: [String: String] = [:]
-    /// The client's `X-Request-Id` when it is 1–128 of `A-Za-z0-9._-`, otherwise a random one.
+    /// The client's `X-Request-Id` if it is 1–128 of `A-Za-z0-9._-`, otherwise a random one.
     package var requestID: String
-    /// How the client framed a body, which tells an empty one from none.
+    /// The framing of the body, which distinguishes an empty body from none.
     package var framing: BodyFraming
     package var body = HTTPRequestBody.none
     /// Tells a waiting handler that its client has left.
     package var clientGone: ClientGone
 }
 
-/// How a request announces its body (RFC 9112, section 6.3).
+/// The framing of a request's body (RFC 9112, section 6.3).
 package enum BodyFraming: Sendable, Equatable {
     case none
     case length(UInt64)
@@ -28,7 +28,7 @@ package enum BodyFraming: Sendable, Equatable {
 
 package enum HTTPRequestBody: Sendable {
     case none
-    /// A body that its handler has read whole.
+    /// A body that the handler has read completely.
     case bytes([UInt8])
     case stream(RequestStream)
 }

@@ -1,4 +1,4 @@
-/// An answer. `Date`, `Content-Length`, `Transfer-Encoding` and `X-Request-Id` are the server's to add.
+/// A response. The server adds `Date`, `Content-Length`, `Transfer-Encoding` and `X-Request-Id`.
 package struct HTTPResponse: Sendable {
     package var status: Int
     package var headers: [(String, String)]
@@ -14,14 +14,14 @@ package struct HTTPResponse: Sendable {
 package enum HTTPResponseBody: Sendable {
     case none
     case bytes([UInt8])
-    /// `length` bytes of an open file from `offset`. The server closes the descriptor, whatever happens.
+    /// `length` bytes of an open file from `offset`. The server closes the descriptor in any case.
     case file(descriptor: Int32, offset: Int64, length: Int64)
-    /// Bytes as they come, chunked. The closure runs after the head is on its way; its return ends the body.
+    /// A chunked body. The closure runs after the head was sent; its return ends the body.
     case stream(@Sendable (ResponseWriter) async -> Void)
-    /// `length` bytes as they come. Where the closure throws, or writes fewer, the connection is closed.
+    /// A body of `length` bytes. If the closure throws or writes fewer bytes, the connection is closed.
     case sized(length: Int64, @Sendable (ResponseWriter) async throws -> Void)
 
-    /// Bytes of the body, where that is known before it is sent.
+    /// The length of the body, if it is known before the body is sent.
     var length: Int64? {
         switch self {
         case .none: 0

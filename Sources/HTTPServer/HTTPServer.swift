@@ -2,14 +2,14 @@ package import Base
 import CMicroHTTPD
 import Glibc
 
-/// An HTTP/1.1 server over libmicrohttpd: epoll, a few threads, no thread for a request that waits.
+/// An HTTP/1.1 server over libmicrohttpd: epoll, a few threads, no thread for a waiting request.
 ///
-/// A handler runs on libmicrohttpd's thread until it first waits; then the connection is suspended, the handler goes
-/// on in Swift's pool, and its answer is queued on the library's thread again.
+/// A handler runs on libmicrohttpd's thread until it first suspends. Then the connection is suspended, the handler
+/// continues in Swift's pool, and its response is queued on the library's thread again.
 package final class HTTPServer: Sendable {
-    /// Makes the body of an answer that the server gives itself; the second argument is the request's identifier.
+    /// Creates the body of the server's own responses; the second argument is the request's identifier.
     package typealias Refusal = @Sendable (RefusalReason, _ target: String, _ requestID: String) -> HTTPResponse
-    /// Changes an answer on its way out, for headers that belong on all.
+    /// Modifies every response before it is sent, for common header fields.
     package typealias Adornment = @Sendable (HTTPRequest, inout HTTPResponse) -> Void
 
     let limits: ServerLimits
@@ -20,15 +20,15 @@ package final class HTTPServer: Sendable {
     let observe: @Sendable (Observation) -> Void
     let clock = Clock.system
     let watch: Watch
-    /// The port it listens on.
+    /// The port of the listening socket.
     package let port: UInt16
     private let state = Locked(State())
-    /// Rung while the server stops, when something ended that it may wait for.
+    /// Rung while the server stops, when a handler or connection that it may wait for has ended.
     private let ending = Doorbell()
 
     private struct State: Sendable {
         var daemon: Daemon?
-        /// What new connections present; nil where they are plain.
+        /// The certificate for new connections; `nil` without TLS.
         var certificate: TLSCertificate?
         var clients: [ObjectIdentifier: ClientConnection] = [:]
         var handlers = 0
@@ -41,10 +41,10 @@ package final class HTTPServer: Sendable {
         let pointer: OpaquePointer
     }
 
-    /// Serves on a socket that listens already, until ``stop(within:)``.
+    /// Serves on a listening socket until ``stop(within:)``.
     ///
-    /// - Parameter certificate: What it presents; without one it speaks plain HTTP.
-    /// - Throws: ``ServerStartError``: the listener was used before.
+    /// - Parameter certificate: The server's certificate; `nil` for plain HTTP.
+    /// - Throws: ``ServerStartError`` if the listener was used before.
     package static func start(
         on listener: Listener, limits: ServerLimits = ServerLimits(), certificate: TLSCertificate? = nil,
         router: Router, refusal: @escaping Refusal, adorn: Adornment? = nil, log: Log,
@@ -84,13 +84,13 @@ package final class HTTPServer: Sendable {
         state.withLock { $0.certificate = certificate }
     }
 
-    /// Presents another certificate to those who connect from now on; open connections go on. Not for a plain server.
+    /// Replaces the certificate for new connections; open connections are unaffected. No effect without TLS.
     package func present(_ certificate: TLSCertificate) {
         state.withLock { if $0.certificate != nil { $0.certificate = certificate } }
     }
 
-    /// GnuTLS's words for TLS 1.3 and 1.2 with authenticated encryption and forward secrecy. A client
-    /// that asks for another handshake is cut off, by libmicrohttpd.
+    /// GnuTLS priorities for TLS 1.3 and 1.2 with authenticated encryption and forward secrecy. libmicrohttpd
+    /// disconnects a client that requests a renegotiation.
     private static let tlsPriorities = """
         NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:\
         -MAC-ALL:+AEAD:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA
@@ -99,7 +99,7 @@ package final class HTTPServer: Sendable {
     private func startDaemon(speaksTLS: Bool) -> OpaquePointer? {
         var flags = MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
         flags |= MHD_USE_NO_LISTEN_SOCKET.rawValue | MHD_USE_ERROR_LOG.rawValue
-        // Balanced when the daemon has stopped: its callbacks need the server until then.
+        // Released after the daemon has stopped: its callbacks need the server until then.
         let context = Unmanaged.passRetained(self).toOpaque()
         var options =
             Callbacks.options(context) + [
@@ -130,7 +130,7 @@ package final class HTTPServer: Sendable {
     var hasNoClients: Bool { state.withLock { $0.clients.isEmpty } }
     var allClients: [ClientConnection] { state.withLock { Array($0.clients.values) } }
 
-    /// Whether a sweep over all connections is due; then it counts as done.
+    /// Whether a sweep over all connections is due. Marks the sweep as done.
     func isSweepDue(at now: Int64, tick: Int64) -> Bool {
         state.withLock { state in
             guard now - state.lastSweep >= tick else { return false }
@@ -139,7 +139,7 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Gives a new connection to libmicrohttpd, which then owns the descriptor; closes it when there are too many.
+    /// Passes a new connection to libmicrohttpd, which then owns the descriptor. Closes it if there are too many.
     func admit(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) {
         let daemon = state.withLock { $0.clients.count < limits.connections ? $0.daemon : nil }
         guard let daemon else {
@@ -149,7 +149,7 @@ package final class HTTPServer: Sendable {
         _ = MHD_add_connection(daemon.pointer, descriptor, address, length)
     }
 
-    /// libmicrohttpd has begun to serve a connection.
+    /// Called when libmicrohttpd has begun to serve a connection.
     func connected(_ handle: ConnectionHandle) -> ClientConnection {
         let client = ClientConnection(
             handle, presenting: state.withLock { $0.certificate },
@@ -175,13 +175,13 @@ package final class HTTPServer: Sendable {
         noteEnd()
     }
 
-    /// Has a stop look again at what it waits for.
+    /// Makes a stop check its condition again.
     func noteEnd() { if isStopping { ending.ring() } }
 
     // MARK: The end
 
-    /// Stops: no new connections, 503 to new requests, held handlers woken, running ones awaited for `limit`, then
-    /// answered in their place; last the library's threads end.
+    /// Stops: rejects new connections, responds 503 to new requests, wakes held handlers, waits up to `limit` for
+    /// running ones, then responds in their place. Finally the library's threads end.
     package func stop(within limit: Duration) async {
         let isFirst = state.withLock { state in
             defer { state.isStopping = true }
@@ -201,7 +201,7 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Whether no handler runs and no answer is under way.
+    /// Whether no handler runs and no response is in flight.
     private var isQuiet: Bool {
         state.withLock { $0.handlers == 0 } && allClients.allSatisfy { $0.request?.isBusy != true }
     }
@@ -227,7 +227,7 @@ private func option(_ option: MHD_OPTION, _ value: Int) -> MHD_OptionItem {
     MHD_OptionItem(option: option, value: value, ptr_value: nil)
 }
 
-/// A text as a C string for the length of `body`.
+/// Lends a string as a C string to `body`.
 private func withText<Result>(_ text: String, _ body: (UnsafeMutableRawPointer) -> Result) -> Result {
     let copy = strdup(text)!  // Only fails when memory is out.
     defer { free(copy) }

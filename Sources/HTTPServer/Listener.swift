@@ -1,7 +1,7 @@
 import Base
 import Glibc
 
-/// A bound socket that is not served yet, so that its port is known before the parts that need it are made.
+/// A bound socket that is not served yet, so that its port is known before the components that need it are created.
 ///
 /// Clients that connect meanwhile wait in the kernel's queue.
 package final class Listener: Sendable {
@@ -9,8 +9,8 @@ package final class Listener: Sendable {
     private let descriptor: Locked<Int32?>
 
     /// - Parameters:
-    ///   - address: numeric, IPv4 or IPv6.
-    ///   - port: 0 for one that is free.
+    ///   - address: Numeric, IPv4 or IPv6.
+    ///   - port: 0 for a free port.
     package init(address: String, port: UInt16) throws(ServerStartError) {
         let socket = try SocketAddress.listen(address, port: port)
         self.port = socket.port
@@ -21,6 +21,6 @@ package final class Listener: Sendable {
         if let descriptor = take() { close(descriptor) }
     }
 
-    /// Hands the socket to who will close it.
+    /// Transfers the socket to the caller, which closes it.
     func take() -> Int32? { descriptor.withLock { $0.take() } }
 }

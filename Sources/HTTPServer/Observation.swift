@@ -1,18 +1,18 @@
-/// What a request came to, for metrics and the access log.
+/// The outcome of a request, for metrics and the access log.
 package struct Observation: Sendable {
     package let method: String
-    /// As sent, with its query, which may hold secrets.
+    /// As sent, including its query, which may hold secrets.
     package let target: String
-    /// The route's pattern; `nil` when there was none.
+    /// The route's pattern; `nil` without a route.
     package let route: String?
-    /// 0 when nothing was answered.
+    /// 0 without a response.
     package let status: Int
-    /// From the request line to the last byte handed to the socket.
+    /// From the request line to the last byte passed to the socket.
     package let duration: Duration
-    /// Bytes of the body read.
+    /// The number of bytes read of the body.
     package let bytesReceived: Int64
     package let bytesSent: Int64
-    /// The answer was written piece by piece, as the handler went on.
+    /// Whether the handler wrote the response piece by piece.
     package let isStreamed: Bool
     package let requestID: String
 }

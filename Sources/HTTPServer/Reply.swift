@@ -1,11 +1,11 @@
 import CMicroHTTPD
 import Glibc
 
-/// An answer in libmicrohttpd's hands. Corresponds to `struct MHD_Response *`.
+/// A response in libmicrohttpd's hands. Corresponds to `struct MHD_Response *`.
 struct Reply: ~Copyable {
     private let handle: OpaquePointer
 
-    /// - Parameter writer: feeds a streamed body; `nil` for its head alone.
+    /// - Parameter writer: Feeds a streamed body; `nil` for its head alone.
     init(_ body: HTTPResponseBody, _ writer: ResponseWriter?) {
         let made: OpaquePointer? =
             switch body {
@@ -23,13 +23,13 @@ struct Reply: ~Copyable {
         guard let made else { preconditionFailure("MHD_create_response: out of memory") }
         handle = made
         guard case .stream = body, writer == nil else { return }
-        // libmicrohttpd 0.9.75 ends the empty body of a chunked HEAD with "0", which the client would take for the
-        // next answer.
+        // libmicrohttpd 0.9.75 ends the empty body of a chunked HEAD with "0", which the client would read as the next
+        // response.
         let code = mhd_end_with_connection(handle)
         precondition(code == .YES, "MHD_set_response_options")
     }
 
-    /// - Parameter length: `.max` where it is not known.
+    /// - Parameter length: `.max` if it is unknown.
     private static func made(_ length: UInt64, block: Int, _ writer: ResponseWriter?) -> OpaquePointer? {
         MHD_create_response_from_callback(
             length, block, readStream, writer.map { Unmanaged.passRetained($0).toOpaque() }, freeStream)
@@ -45,7 +45,7 @@ struct Reply: ~Copyable {
 
     deinit { MHD_destroy_response(handle) }
 
-    /// Adds the fields. Returns the names of those that libmicrohttpd refuses: line breaks, empty values.
+    /// Adds the fields. Returns the names of the fields that libmicrohttpd rejects: line breaks, empty values.
     mutating func add(_ headers: [(String, String)], requestID: String, closes: Bool) -> [String] {
         var refused: [String] = []
         for (name, value) in headers where !isOurs(name) {
@@ -61,7 +61,7 @@ struct Reply: ~Copyable {
     }
 }
 
-/// Fields that the server writes itself.
+/// Whether the server itself writes the field.
 func isOurs(_ name: String) -> Bool {
     switch name.utf8.count {
     case 10: equalIgnoringASCIICase(name, "Connection")
@@ -78,21 +78,21 @@ private let readStream: MHD_ContentReaderCallback = { context, _, buffer, size i
         .read(into: UnsafeMutableRawBufferPointer(start: buffer, count: size))
 }
 
-/// libmicrohttpd's last word on the stream.
+/// Called when libmicrohttpd is done with the stream.
 private let freeStream: MHD_ContentReaderFreeCallback = { context in
     if let context { Unmanaged<ResponseWriter>.fromOpaque(context).release() }
 }
 
 extension HTTPResponseBody {
-    /// Frees what an answer owns that will not be sent.
+    /// Frees the resources of a response that will not be sent.
     func discard() {
         if case .file(let descriptor, _, _) = self { close(descriptor) }
     }
 }
 
-/// An answer as bytes, for the places where libmicrohttpd takes none.
+/// A response as bytes, for situations in which libmicrohttpd accepts none.
 enum RawAnswer {
-    /// `nil` for a body that is not at hand, or more than a fresh socket buffer takes at once.
+    /// `nil` for a body that is not in memory, or larger than a fresh socket buffer accepts at once.
     static func bytes(_ response: HTTPResponse, requestID: String, isHead: Bool) -> [UInt8]? {
         var body: [UInt8] = []
         switch response.body {

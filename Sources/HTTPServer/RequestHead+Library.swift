@@ -1,12 +1,12 @@
 import CMicroHTTPD
 
 extension RequestHead {
-    /// Reads what libmicrohttpd parsed, and where it found it.
+    /// Reads the head that libmicrohttpd parsed, and its positions in the buffer.
     ///
     /// libmicrohttpd 0.9.75 cuts its buffer into strings in place: it overwrites CRLF by two NULs, a bare LF by one,
-    /// and moves a folded line elsewhere (renaming the field). So a head is plain exactly when each string begins
-    /// where a CRLF after the one before would leave it. Later versions refuse these forms themselves and may store
-    /// heads in other ways.
+    /// and moves a folded line elsewhere (renaming the field). A head is therefore plain exactly if each string begins
+    /// where a CRLF after the previous one would leave it. Later versions reject these forms themselves and may store
+    /// heads differently.
     init(
         _ connection: ConnectionHandle, _ method: UnsafePointer<CChar>, _ version: UnsafePointer<CChar>,
         target: String, at targetAddress: UInt
@@ -34,7 +34,7 @@ extension RequestHead {
         self.isPlain = isPlain || !Self.isLibraryLenient
     }
 
-    /// Whether the library is the version whose parser takes what it should not.
+    /// Whether the library is the version whose parser accepts invalid heads.
     private static let isLibraryLenient = String(cString: MHD_get_version()) == "0.9.75"
 }
 

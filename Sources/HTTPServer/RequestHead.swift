@@ -1,18 +1,18 @@
-/// A request's head as it came, before anything believes it.
+/// A request's head as received, before validation.
 struct RequestHead: Sendable {
     var method: String
     var target: String
     var version: String
     var fields: [(name: String, value: String)]
-    /// Bytes of the whole head.
+    /// The size of the whole head.
     var size: Int
-    /// Whether every line ended in CRLF and stood whole in one place: no bare LF, no NUL, no folded line.
+    /// Whether every line ended in CRLF and was stored in one piece: no bare LF, no NUL, no folded line.
     var isPlain: Bool
 
-    /// How the body is framed, or why the head must not be believed.
+    /// The framing of the body. Throws if the head is invalid.
     ///
-    /// libmicrohttpd 0.9.75 reads on after each of these forms, and what follows would run as a second, hidden
-    /// request; so the connection closes after the refusal. Sources: RFC 9112, sections 5.1, 6.1, 6.3, 3.2 and 11.2.
+    /// libmicrohttpd 0.9.75 reads on after each of these forms, and the following bytes would be executed as a second,
+    /// hidden request. The connection therefore closes. Sources: RFC 9112, sections 5.1, 6.1, 6.3, 3.2 and 11.2.
     func framing(_ limits: ServerLimits) throws(RefusalReason) -> BodyFraming {
         guard target.utf8.count <= limits.targetBytes else { throw .targetTooLong }
         guard size <= limits.headBytes else { throw .headTooLarge }
@@ -58,7 +58,7 @@ struct RequestHead: Sendable {
         return .length(value)
     }
 
-    /// The client's `X-Request-Id` when it can stand in a log as it is, otherwise a random one.
+    /// The client's `X-Request-Id` if it is safe in a log, otherwise a random one.
     var requestID: String {
         let given = fields.first { equalIgnoringASCIICase($0.name, "X-Request-Id") }?.value
         if let given, (1...128).contains(given.utf8.count), given.utf8.allSatisfy(isPlainByte) { return given }

@@ -1,13 +1,13 @@
 import Base
 
-/// A request's body as it comes. One reader.
+/// A request's body, streamed to one reader.
 ///
-/// What the reader has not taken yet is bounded: beyond, the connection is not read, so the client waits.
+/// Unread bytes are bounded: at the limit the connection is not read, so that the client waits.
 package final class RequestStream: Sendable {
     package enum Failure: Error, Sendable, Equatable {
-        /// The connection ended before the body did, or the body came too slowly.
+        /// The connection ended before the body did, or the body arrived too slowly.
         case cutOff
-        /// Two readers at once.
+        /// Two readers at the same time.
         case busy
     }
 
@@ -19,11 +19,11 @@ package final class RequestStream: Sendable {
         var received: Int64 = 0
     }
 
-    /// Bytes kept for the reader before the connection pauses.
+    /// The bytes kept for the reader before the connection pauses.
     static let capacity = 256 * 1024
 
     private let state: Locked<State>
-    /// Asks the connection for more: at the first read, and when what was kept has been taken.
+    /// Requests more bytes from the connection: at the first read, and when the kept bytes were read.
     private let demand: @Sendable () -> Void
     private let limit: @Sendable (Duration) -> Void
 
@@ -33,21 +33,21 @@ package final class RequestStream: Sendable {
         self.limit = limit
     }
 
-    /// A body that is all there.
+    /// A complete body.
     package init(_ bytes: [UInt8]) {
         state = Locked(State(bytes: bytes, isFinished: true, received: Int64(bytes.count)))
         demand = {}
         limit = { _ in }
     }
 
-    /// Gives the whole body this time from now on, in place of the least rate. Later the client gets 408, and the reader
-    /// ``Failure/cutOff``.
+    /// Limits the time for the whole body, counted from now, instead of its rate. After the limit the client gets 408,
+    /// and the reader ``Failure/cutOff``.
     package func end(within time: Duration) { limit(time) }
 
     /// The next bytes, at least one; `nil` after the last.
     ///
-    /// - Throws: ``Failure/cutOff`` when the body ended before its announced end; `CancellationError` when the task is
-    ///   cancelled.
+    /// - Throws: ``Failure/cutOff`` if the body ended before its announced end; `CancellationError` if the Swift task
+    ///   is cancelled.
     package func next() async throws -> [UInt8]? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { reader in

@@ -2,13 +2,13 @@ import Formats
 
 /// The path and the query of a request, each part decoded once.
 ///
-/// Routing a path that is still encoded keeps `%2F` and `%2e%2e` from becoming structure.
+/// Routing of the encoded path keeps `%2F` and `%2e%2e` from becoming structure.
 struct RequestTarget: Sendable {
     var segments: [String]
     var query: [(name: String, value: String)]
 
-    /// - Throws: ``RefusalReason/badTarget(_:)`` for what is no path in origin form (RFC 9112, section 3.2.1);
-    ///   ``RefusalReason/undecodableTarget(_:)`` for `%` without two digits, for NUL, and for what is not UTF-8.
+    /// - Throws: ``RefusalReason/badTarget(_:)`` if it is no path in origin form (RFC 9112, section 3.2.1);
+    ///   ``RefusalReason/undecodableTarget(_:)`` for `%` without two digits, for NUL, and for invalid UTF-8.
     init(_ raw: String) throws(RefusalReason) {
         let bytes = Array(raw.utf8)
         guard bytes.first == UInt8(ascii: "/") else { throw .badTarget("the target must be a path") }
@@ -32,15 +32,14 @@ struct RequestTarget: Sendable {
         }
     }
 
-    /// Decodes a name or a value of a query as `application/x-www-form-urlencoded`, as which clients send it: a plus is a
-    /// space (WHATWG URL Standard, section 5.1).
+    /// Decodes a name or value of a query as `application/x-www-form-urlencoded`, which clients send: a plus is a space
+    /// (WHATWG URL Standard, section 5.1).
     private static func formDecoded(_ part: ArraySlice<UInt8>) throws(RefusalReason) -> String {
         let (plus, space) = (UInt8(ascii: "+"), UInt8(ascii: " "))
         guard part.contains(plus) else { return try decoded(part) }
         return try decoded(part.map { $0 == plus ? space : $0 }[...])
     }
 
-    /// Percent-decodes `part` once.
     private static func decoded(_ part: ArraySlice<UInt8>) throws(RefusalReason) -> String {
         guard part.contains(UInt8(ascii: "%")) else { return String(decoding: part, as: UTF8.self) }
         let (result, isWellFormed) = PercentCoding.decode(part)

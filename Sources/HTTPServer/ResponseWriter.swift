@@ -2,26 +2,26 @@ import Base
 import CMicroHTTPD
 import Glibc
 
-/// The body of a streamed answer, written as it is made. One writer.
+/// The body of a streamed response, written by one writer.
 ///
-/// What libmicrohttpd has not taken yet is bounded: beyond, `write` waits.
+/// Bytes not yet passed to libmicrohttpd are bounded: at the limit, `write` waits.
 package final class ResponseWriter: Sendable {
-    /// The connection is gone; nothing written from now on reaches anybody.
+    /// The connection is closed. No further byte reaches the client.
     package struct ClientIsGone: Error, Sendable, Equatable {}
 
     private struct State: Sendable {
         var bytes: [UInt8] = []
-        /// How many of `bytes` libmicrohttpd has.
+        /// The number of bytes passed to libmicrohttpd.
         var sent = 0
         var total: Int64 = 0
         var isEnded = false
         var isGone = false
         var isHeld = false
-        /// Whether libmicrohttpd's buffer may have memory since it was given back last.
+        /// Whether libmicrohttpd's buffer may have memory since it was last released.
         var hasMemory = true
         var writer: CheckedContinuation<Void, any Error>?
 
-        /// Resumes the connection when it waits for bytes. Under the lock, so that it resumes once.
+        /// Resumes the connection if it waits for bytes. Called under the lock, so that it resumes once.
         mutating func wake(_ connection: ConnectionHandle) {
             guard isHeld else { return }
             isHeld = false
@@ -31,11 +31,11 @@ package final class ResponseWriter: Sendable {
 
     private let state = Locked(State())
     private let connection: ConnectionHandle
-    /// Bytes kept for the connection at which `write` waits.
+    /// The number of bytes at which `write` waits.
     private let capacity: Int
 
-    /// A body whose end is not known is one that waits for something to tell: of many such, each keeps only what it has
-    /// just written. One of a known length is sent as fast as the client takes it.
+    /// A body of unknown length mostly waits for events. There may be many, so each keeps only what it has just
+    /// written. A body of known length is sent as fast as the client reads.
     init(_ connection: ConnectionHandle, for body: HTTPResponseBody) {
         self.connection = connection
         capacity = if case .sized = body { 64 * 1024 } else { 1 }
@@ -44,13 +44,13 @@ package final class ResponseWriter: Sendable {
     /// Whether the connection is suspended until there are bytes.
     var isHeld: Bool { state.withLock { $0.isHeld } }
 
-    /// Bytes handed to the connection so far.
+    /// The number of bytes passed to the connection so far.
     var total: Int64 { state.withLock { $0.total } }
 
-    /// Sends `bytes` when the client has room for them. In a body of unknown length this returns when the connection has
-    /// all of them.
+    /// Sends `bytes` when there is space for them. For a body of unknown length, returns when the connection has all of
+    /// them.
     ///
-    /// - Throws: ``ClientIsGone``; `CancellationError` when the task is cancelled while it waits.
+    /// - Throws: ``ClientIsGone``; `CancellationError` if the Swift task is cancelled while it waits.
     package func write(_ bytes: [UInt8]) async throws {
         guard !bytes.isEmpty else { return }
         let isFull = try state.withLock { state throws in
@@ -76,7 +76,7 @@ package final class ResponseWriter: Sendable {
         }
     }
 
-    /// Ends the body. What was written is still sent.
+    /// Ends the body. Written bytes are still sent.
     package func end() {
         state.withLock {
             $0.isEnded = true
@@ -84,7 +84,7 @@ package final class ResponseWriter: Sendable {
         }
     }
 
-    /// Ends the body because the client does not read it any more, and closes the connection. Returns whether it was not ended.
+    /// Ends the body and closes the connection, because the client does not read it. Returns whether the body was open.
     func abort() -> Bool {
         let wasOpen = state.withLock { state in
             state.isGone = true
@@ -95,9 +95,9 @@ package final class ResponseWriter: Sendable {
         return wasOpen
     }
 
-    /// Gives the memory of a buffer that is to be filled another day back to the system: an idle stream keeps none.
+    /// Returns the memory of an unfilled buffer to the system, so that an idle stream uses none.
     ///
-    /// The library fills all of it with zeros before it is handed out for the first time, and wants nothing of it back.
+    /// The library zeroes the whole buffer before its first use, and relies on none of its contents afterwards.
     private static func giveBack(_ buffer: UnsafeMutableRawBufferPointer) {
         guard let start = buffer.baseAddress else { return }
         let page = UInt(sysconf(Int32(_SC_PAGESIZE)))
@@ -109,7 +109,7 @@ package final class ResponseWriter: Sendable {
 
     private func takeWriter() -> CheckedContinuation<Void, any Error>? { state.withLock { $0.writer.take() } }
 
-    /// Fills libmicrohttpd's buffer, or suspends the connection until there is something to fill it with.
+    /// Fills libmicrohttpd's buffer, or suspends the connection until there are bytes.
     ///
     /// Corresponds to `MHD_ContentReaderCallback`.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {

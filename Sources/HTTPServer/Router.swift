@@ -1,22 +1,22 @@
-/// What a route does with a body.
+/// The treatment of a body on a route.
 package enum BodyRule: Sendable, Equatable {
-    /// A body, unless empty, is 400.
+    /// A body that is not empty is answered with 400.
     case none
-    /// The handler runs when the head has come and reads the body as it comes. An answer before the body's end closes
+    /// The handler runs after the head and reads the body as it arrives. A response before the end of the body closes
     /// the connection.
     case stream
 }
 
-/// A method and a path, and what answers there.
+/// A method, a path, and their handler.
 package struct Route: Sendable {
     package typealias Executor = @Sendable (HTTPRequest) -> any TaskExecutor
     package typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
 
     package let method: String
-    /// As written, `{name}` and all: a closed set, fit to label a metric.
+    /// The pattern with its `{name}` parts: a closed set, suitable as a metric label.
     package let pattern: String
     package let body: BodyRule
-    /// Says where the handler runs. Without it that begins on libmicrohttpd's thread, so it has to be quick.
+    /// The executor of the handler. Without one, the handler starts on libmicrohttpd's thread and must be quick.
     package let executor: Executor?
     package let handler: Handler
     let parts: [Part]
@@ -26,8 +26,8 @@ package struct Route: Sendable {
         case parameter(String)
     }
 
-    /// - Parameter pattern: a path such as `/v1/sessions/{identifier}/tasks/{number}`; a parameter takes one
-    ///   segment that is not empty.
+    /// - Parameter pattern: A path such as `/v1/sessions/{identifier}/tasks/{number}`; a parameter matches one segment
+    ///   that is not empty.
     package init(
         _ method: String, _ pattern: String, body: BodyRule = .none, executor: Executor? = nil,
         _ handler: @escaping Handler
@@ -48,9 +48,9 @@ package struct Route: Sendable {
     }
 }
 
-/// Finds the route for a path. Literal segments beat parameters, from the left.
+/// Finds the route for a path. Literal segments take precedence over parameters, from the left.
 package struct Router: Sendable {
-    /// Answers `OPTIONS` on a path that exists; gets the methods allowed there.
+    /// Responds to `OPTIONS` on an existing path; receives the methods allowed there.
     package typealias Options = @Sendable (HTTPRequest, [String]) -> HTTPResponse
 
     enum Match: Sendable {
@@ -65,7 +65,7 @@ package struct Router: Sendable {
         var routes: [Route]
     }
 
-    /// By number of segments; within, the more literal first.
+    /// By number of segments; entries with more literals first.
     private var entries: [Int: [Entry]] = [:]
     let options: Options
 

@@ -1,6 +1,6 @@
 import Base
 
-/// Answers that come before, in the middle of, or after the body.
+/// Responses before, inside, or after the body.
 extension ServedRequest {
     func refusal(_ reason: RefusalReason) -> HTTPResponse {
         var response = server.refusal(reason, target, facts.withLock { $0.requestID })
@@ -24,7 +24,7 @@ extension ServedRequest {
         return answer(request.map { adorned(response, $0) } ?? response, hasBody: hasBody)
     }
 
-    /// Answers without a handler: before the body, which closes the connection, or when there is none.
+    /// Responds without a handler: before the body, which closes the connection, or if there is none.
     func answer(_ response: HTTPResponse, hasBody: Bool) -> Bool {
         guard !hasBody else { return send(response, early: true) }
         state.withLock {
@@ -34,7 +34,7 @@ extension ServedRequest {
         return true
     }
 
-    /// Answers in the middle of a body, which libmicrohttpd cannot: writes past it and closes.
+    /// Responds inside a body, which libmicrohttpd cannot: writes to the socket directly and closes.
     func interrupt(_ response: HTTPResponse) -> Bool {
         let (id, method) = facts.withLock { ($0.requestID, $0.method) }
         guard client.isPlain, let bytes = RawAnswer.bytes(response, requestID: id, isHead: method == "HEAD") else {
@@ -60,7 +60,7 @@ extension ServedRequest {
         state.withLock { if $0.demanded(at: time) { handle.resume() } }
     }
 
-    /// Gives the rest of the body this time. Under the lock, so that no deadline outlives the body.
+    /// Limits the time for the rest of the body. Under the lock, so that no deadline outlives the body.
     func limitBody(_ time: Duration) {
         state.withLock { state in
             guard state.streamed != nil else { return }
@@ -91,7 +91,7 @@ extension ServedRequest {
             try await produce(writer)
             writer.end()
         } catch {
-            // What the client has is less than it was told of, and it shall see that.
+            // The client must notice that the body is shorter than announced.
             _ = writer.abort()
         }
     }

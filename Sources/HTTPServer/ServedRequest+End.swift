@@ -1,11 +1,11 @@
 import Base
 
-/// How a request ends.
+/// The end of a request.
 extension ServedRequest {
-    /// The server stops: wakes a handler that waits.
+    /// Wakes a waiting handler, because the server stops.
     func wake() { gone.fire(.serverStops) }
 
-    /// The server stops and waits no longer: answers in place of the handler, ends streams.
+    /// Responds in place of the handler and ends streams, because the server stops without further waiting.
     func force() {
         let response = refusal(.shuttingDown)
         let (writer, streamed) = state.withLock { state -> (ResponseWriter?, RequestStream?) in
@@ -19,7 +19,7 @@ extension ServedRequest {
         client.shut()
     }
 
-    /// Whether a handler runs or an answer is under way.
+    /// Whether a handler runs or a response is in flight.
     var isBusy: Bool {
         state.withLock { state in
             switch state.answer {
@@ -33,10 +33,10 @@ extension ServedRequest {
         state.withLock { if case .over = $0.answer { true } else { false } }
     }
 
-    /// Whether libmicrohttpd must not be stopped yet.
+    /// Whether a suspended connection forbids stopping libmicrohttpd.
     var isHeld: Bool { state.withLock { $0.isHeld || $0.writer?.isHeld == true } }
 
-    /// The library is done with the request, whichever way.
+    /// Called when the library is done with the request, whatever the reason.
     func over() {
         let last = state.withLock { state in
             defer {

@@ -1,8 +1,8 @@
 import Base
 
-/// What the watch thread sees of a request that takes a while.
+/// The watch thread's view of a long request.
 extension ServedRequest {
-    /// Looks after a request that takes a while: its rate, and whether its client should be watched.
+    /// Checks a long request: its rate, and whether its client should be watched.
     func look(at now: Int64) {
         if state.withLock({ $0.isTooSlow(at: now, server.limits) }) { return expire() }
         lookForCut()
@@ -22,7 +22,7 @@ extension ServedRequest {
         if isOver { server.watch.remove(self) }  // It ended meanwhile, and did not know that it was watched.
     }
 
-    /// A deadline has passed: 408 where it can still be written, and the end of the connection.
+    /// Handles a passed deadline: responds 408 if that is still possible, and ends the connection.
     func expire() {
         let canAnswer = state.withLock { state in
             switch (state.reading, state.answer) {
@@ -45,21 +45,21 @@ extension ServedRequest {
         client.shut()
     }
 
-    /// The client closed its side. Inside a streamed body that may be the end of a body still on its way to us.
+    /// Called when the client closed its side. During a streamed body, the rest of the body may still arrive.
     func clientLeft() {
         let (streamed, writer) = state.withLock { ($0.streamed, $0.writer) }
         if let streamed {
             facts.withLock { $0.halfClosedAt = streamed.received - 1 }
         } else {
-            // A handler that learns that the client left finds that nothing can be written any more.
+            // A handler that is notified must find that no bytes can be written any more.
             _ = writer?.abort()
             gone.fire(.left)
         }
     }
 
-    /// Ends a connection whose client closed its side in the middle of a body: when, between two looks, nothing came
-    /// and nothing is left to read. libmicrohttpd can miss the end: it takes a short read for an empty socket, and
-    /// with edge-triggered epoll an end that came with the last bytes makes no event of its own.
+    /// Ends a connection whose client closed its side during a body, once nothing arrived between two checks and
+    /// nothing is left to read. libmicrohttpd can miss the end: it takes a short read for an empty socket, and with
+    /// edge-triggered epoll an end that arrived with the last bytes causes no event of its own.
     private func lookForCut() {
         guard let last = facts.withLock({ $0.halfClosedAt }) else { return }
         let (streamed, isHeld) = state.withLock { ($0.streamed, $0.isHeld) }

@@ -2,16 +2,16 @@ import Base
 import CMicroHTTPD
 import Glibc
 
-/// One request and its answer: carries out what ``ServedRequestState`` decides.
+/// One request and its response: carries out the decisions of ``ServedRequestState``.
 ///
-/// libmicrohttpd's thread calls ``access(_:_:_:_:)`` and ``over()``, the handler's task ``deliver(_:)``, the watch
-/// thread ``look(at:)`` and ``clientLeft()``. Lock order: ours, then the library's; its callbacks hold none of its.
+/// libmicrohttpd's thread calls ``access(_:_:_:_:)`` and ``over()``, the handler's Swift task ``deliver(_:)``, the
+/// watch thread ``look(at:)`` and ``clientLeft()``. Lock order: this class's, then the library's.
 final class ServedRequest: Sendable {
     let server: HTTPServer
     let client: ClientConnection
     let target: String
     let handle: ConnectionHandle
-    /// Where the target stands in libmicrohttpd's buffer, to see whether the head is in one piece.
+    /// The target's address in libmicrohttpd's buffer, to check whether the head is in one piece.
     private let targetAddress: UInt
     let began: Int64
     let start = ContinuousClock.now
@@ -19,7 +19,7 @@ final class ServedRequest: Sendable {
     let facts: Locked<Facts>
     let gone = ClientGone()
 
-    /// What becomes known on the way and is wanted at the end.
+    /// Facts collected during the request for its end.
     struct Facts: Sendable {
         var requestID = ""
         var method = ""
@@ -27,10 +27,10 @@ final class ServedRequest: Sendable {
         var status = 0
         var sent: Int64 = 0
         var stream: RequestStream?
-        /// The connection closes with bytes of the client unread: it needs a lingering close.
+        /// Whether the connection closes with unread bytes of the client, so that it needs a lingering close.
         var lingers = false
         var isWatched = false
-        /// The client closed its side inside a streamed body; what had been received at the last look.
+        /// The bytes received at the last check, if the client closed its side during a streamed body.
         var halfClosedAt: Int64?
     }
 
@@ -63,7 +63,7 @@ final class ServedRequest: Sendable {
         }
     }
 
-    /// What to do after a call of the library. Where that is to hold the connection, it is suspended already.
+    /// The next step after a call of the library. For a hold, the connection is suspended already.
     private func nextStep(_ bytes: UnsafeRawBufferPointer) -> ServedRequestState.Step {
         let time = now
         return state.withLock { state in
@@ -81,7 +81,7 @@ final class ServedRequest: Sendable {
         handle.suspend()
     }
 
-    /// A request without a body and its route wait here for the library's next call.
+    /// A request without a body, and its route, until the library's next call.
     private let pending = Locked<(request: HTTPRequest, route: Route)?>(nil)
 
     private func open(_ head: RequestHead) -> Bool {
@@ -151,7 +151,7 @@ final class ServedRequest: Sendable {
         }
     }
 
-    /// There is no body: the library calls again at once, and then takes an answer without closing.
+    /// There is no body: the library calls again at once, and then accepts a response without closing.
     private func whole() -> Bool {
         state.withLock { $0.reading = .empty }
         return true
@@ -163,7 +163,7 @@ final class ServedRequest: Sendable {
         return goOn()
     }
 
-    /// After the handler started: it may have answered already, or asked for its body.
+    /// Continues after the handler started, which may have responded already or requested its body.
     private func goOn() -> Bool {
         guard case .send(let response, let early) = nextStep(UnsafeRawBufferPointer(start: nil, count: 0)) else {
             return true
@@ -171,7 +171,7 @@ final class ServedRequest: Sendable {
         return send(response, early: early)
     }
 
-    /// Runs the handler on its route's executor, or on this thread until it first waits.
+    /// Runs the handler on its route's executor, or on this thread until it first suspends.
     private func start(_ request: HTTPRequest, _ route: Route) {
         let isLate = state.withLock { state in
             guard case .none = state.answer else { return true }

@@ -6,15 +6,15 @@
 ///             └───▶ dropping (the rest of a body whose answer is already known)
 /// ```
 ///
-/// libmicrohttpd takes an answer only before a body's first byte or after its last, so a connection is held
-/// (suspended) in three places: before the body while a streaming handler has not asked for it, inside the body while
-/// the handler is behind, and after it while the handler runs.
+/// libmicrohttpd accepts a response only before a body's first byte or after its last. A connection is therefore
+/// held (suspended) in three places: before the body until a streaming handler requests it, inside the body while the
+/// handler is behind, and after the body while the handler runs.
 struct ServedRequestState: Sendable {
     enum Reading: Sendable {
         case head
-        /// There is no body: the handler starts when the library calls next.
+        /// There is no body: the handler starts at the library's next call.
         case empty
-        /// The handler runs and has not asked for the body.
+        /// The handler runs and has not requested the body.
         case offered(RequestStream)
         case streaming(RequestStream)
         case dropping
@@ -27,18 +27,18 @@ struct ServedRequestState: Sendable {
         case queued, over
     }
 
-    /// What to do with the connection now.
+    /// The next step for the connection.
     enum Step: Sendable {
         case readOn
         case hold
         case run
-        /// Queue the answer; `early` when a body has not been read, which ends the connection.
+        /// Queue the response; `early` if a body was not read, which ends the connection.
         case send(HTTPResponse, early: Bool)
-        /// A body is under way and its answer is known.
+        /// Respond inside a body.
         case interrupt(HTTPResponse)
     }
 
-    /// What bounds the time in which a streamed body comes.
+    /// The limit of the time for a streamed body.
     enum Pace: Sendable {
         case rate
         /// The connection's deadline.
@@ -47,16 +47,16 @@ struct ServedRequestState: Sendable {
 
     var reading = Reading.head
     var answer = Answer.none
-    /// Whether the connection is suspended by us.
+    /// Whether the server has suspended the connection.
     var isHeld = false
-    /// Whether a streaming handler has asked for the body.
+    /// Whether a streaming handler has requested the body.
     var isWanted = false
-    /// Where the rate of a streamed body is measured from; `nil` while we are the slow ones.
+    /// The start of the rate measurement of a streamed body; `nil` while the handler is the slow side.
     var window: (start: Int64, bytes: Int64)?
     var pace = Pace.rate
     var writer: ResponseWriter?
 
-    /// The library calls with no bytes: before the body, after it, or because the connection was resumed.
+    /// Called without bytes: before the body, after it, or after the connection was resumed.
     mutating func called(at now: Int64) -> Step {
         switch (reading, answer) {
         case (.empty, _):
@@ -79,7 +79,7 @@ struct ServedRequestState: Sendable {
         }
     }
 
-    /// Bytes of the body arrive. A connection that is held can still deliver what libmicrohttpd had read.
+    /// Called with bytes of the body. A held connection can still deliver bytes that libmicrohttpd has read.
     mutating func received(_ bytes: UnsafeRawBufferPointer) -> Step {
         switch (reading, answer) {
         case (.streaming, .ready(let response)):
@@ -93,7 +93,7 @@ struct ServedRequestState: Sendable {
         }
     }
 
-    /// The handler wants bytes. Returns whether a held connection must go on.
+    /// Called when the handler requests bytes. Returns whether a held connection must be resumed.
     mutating func demanded(at now: Int64) -> Bool {
         isWanted = true
         switch reading {
@@ -106,20 +106,20 @@ struct ServedRequestState: Sendable {
         }
     }
 
-    /// The handler has answered. Returns whether anybody can still be answered.
+    /// Stores the handler's response. Returns whether it can still be sent.
     mutating func answered(_ response: HTTPResponse) -> Bool {
         guard case .running = answer else { return false }
         answer = .ready(response)
         return true
     }
 
-    /// Ends holding. Returns whether the connection was held.
+    /// Ends a hold. Returns whether the connection was held.
     mutating func release() -> Bool {
         defer { isHeld = false }
         return isHeld
     }
 
-    /// The body that a handler reads and that has not ended.
+    /// The body that a handler reads, if it has not ended.
     var streamed: RequestStream? {
         switch reading {
         case .offered(let stream), .streaming(let stream): stream
@@ -127,7 +127,7 @@ struct ServedRequestState: Sendable {
         }
     }
 
-    /// Whether a streamed body comes too slowly.
+    /// Whether a streamed body arrives too slowly.
     mutating func isTooSlow(at now: Int64, _ limits: ServerLimits) -> Bool {
         guard case .streaming(let stream) = reading, let window, pace == .rate else { return false }
         let grace = limits.streamGrace.milliseconds

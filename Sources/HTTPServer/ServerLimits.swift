@@ -1,22 +1,22 @@
 import Base
 
-/// What one client, or all together, may take. Durations are absolute deadlines unless they say otherwise.
+/// The limits of one client, or of all together. Durations are absolute deadlines unless stated otherwise.
 package struct ServerLimits: Sendable {
-    /// Open connections; one more is closed without an answer.
+    /// The maximum of open connections; a further one is closed without a response.
     package var connections = 4096
     /// Threads of libmicrohttpd that read and write sockets, at least 2.
     package var threads = max(2, min(8, SystemLoad.cores))
-    /// Bytes libmicrohttpd reserves a connection, for heads and what it reads and writes at once. It touches half
-    /// when an answer begins and all after it, so this is what an idle connection costs; an idle stream gives all but
-    /// two pages back.
+    /// The memory that libmicrohttpd reserves for a connection, for heads and for its reads and writes, in bytes. It
+    /// touches half at the start of a response and all of it afterwards, so this is the cost of an idle connection. An
+    /// idle stream returns all but two pages.
     package var connectionMemory = 40_960
     package var headBytes = 32_768
     package var targetBytes = 8192
-    /// From the connection (or the end of the idle time after an answer) to the end of a request's head.
+    /// From the connection (or the end of the idle time after a response) to the end of a request's head.
     package var headDeadline: Duration = .seconds(10)
-    /// From an answer inside a body, where the library cannot send it yet, to the end of the body.
+    /// From a response inside a body that the library cannot send yet to the end of the body.
     package var bodyDeadline: Duration = .seconds(30)
-    /// Silence in either direction: between requests, inside one, and while an answer is not taken.
+    /// Silence in either direction: between requests, inside one, and while a response is not read.
     package var inactivity: Duration = .seconds(30)
     /// A streamed body may be slower than `streamBytesPerSecond` for this long.
     package var streamGrace: Duration = .seconds(10)

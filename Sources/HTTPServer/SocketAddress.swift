@@ -4,7 +4,7 @@ import Glibc
 
 /// Numeric addresses of sockets.
 enum SocketAddress {
-    /// A listening socket on a numeric address, and the port it got.
+    /// A listening socket on a numeric address, and its port.
     static func listen(_ address: String, port: UInt16) throws(ServerStartError) -> (descriptor: Int32, port: UInt16) {
         var four = sockaddr_in()
         var six = sockaddr_in6()
@@ -32,7 +32,7 @@ enum SocketAddress {
         var yes: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
         let bound = withUnsafeBytes(of: &address) {
-            // `bind` wants the common prefix of all address types.
+            // `bind` expects the common prefix of all address types.
             bind(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
         }
         guard bound == 0, Glibc.listen(descriptor, 1024) == 0 else {
@@ -50,12 +50,12 @@ enum SocketAddress {
             getsockname(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), &length)
         }
         precondition(code == 0, "getsockname: \(errno)")
-        // Both families keep the port in the same place.
+        // Both address families have the port at the same offset.
         return withUnsafeBytes(of: &storage) { UInt16(bigEndian: $0.loadUnaligned(fromByteOffset: 2, as: UInt16.self)) }
     }
 }
 
-/// Why a server could not start.
+/// The reason for which a server could not start.
 package struct ServerStartError: Error, Sendable, CustomStringConvertible {
     package let message: String
     package var description: String { message }

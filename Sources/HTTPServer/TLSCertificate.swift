@@ -1,8 +1,8 @@
 import CCrypto
 
-/// A certificate chain with its key, as TLS sessions present it. GnuTLS's, freed with the last session that has it.
+/// A certificate chain with its key, as TLS sessions present it. The GnuTLS object is freed with its last session.
 ///
-/// Unchecked: it is never changed once it is made, and GnuTLS lets sessions on any thread share what is not changed.
+/// Unchecked: it never changes after its creation, and GnuTLS lets sessions on any thread share immutable credentials.
 package final class TLSCertificate: @unchecked Sendable {
     package struct Unusable: Error, CustomStringConvertible {
         package let description: String
@@ -11,9 +11,9 @@ package final class TLSCertificate: @unchecked Sendable {
     private let credentials: gnutls_certificate_credentials_t
 
     /// - Parameters:
-    ///   - certificate: The chain in PEM, the server's own first.
+    ///   - certificate: The chain in PEM, the server's own certificate first.
     ///   - key: Its key in PEM.
-    /// - Throws: ``Unusable`` where one of them cannot be read, or the key belongs to another certificate.
+    /// - Throws: ``Unusable`` if one of them cannot be read, or the key belongs to another certificate.
     package init(certificate: [UInt8], key: [UInt8]) throws(Unusable) {
         var made: gnutls_certificate_credentials_t?
         let allocation = gnutls_certificate_allocate_credentials(&made)
@@ -32,7 +32,7 @@ package final class TLSCertificate: @unchecked Sendable {
 
     deinit { gnutls_certificate_free_credentials(credentials) }
 
-    /// Has a session present it in the handshake that is to come. It must outlive the session.
+    /// Sets the certificate for the session's handshake. It must outlive the session.
     ///
     /// - Parameter session: A `gnutls_session_t`.
     package func present(in session: OpaquePointer) {

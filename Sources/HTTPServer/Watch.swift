@@ -3,10 +3,10 @@ import CLinux
 import CMicroHTTPD
 import Glibc
 
-/// The thread that does what libmicrohttpd does not: accepts within the limit, keeps absolute deadlines, notices the
-/// clients of suspended connections leaving, and lets a refused client read its answer.
+/// The thread that supplements libmicrohttpd: it accepts connections within the limit, enforces absolute deadlines,
+/// notices departing clients of suspended connections, and lets a refused client read its response.
 ///
-/// libmicrohttpd's timeout counts silence, so a byte now and then lives for ever; and it does not read suspended
+/// libmicrohttpd's timeout counts silence, so a slow trickle of bytes never ends. It does not read suspended
 /// connections at all. A duplicate of each held request's descriptor waits here for `EPOLLRDHUP`.
 final class Watch: Sendable {
     private struct State: Sendable {
@@ -19,13 +19,13 @@ final class Watch: Sendable {
         var ends: (@Sendable () -> Void)?
     }
 
-    /// Whether connections are accepted. One that cannot be, for want of descriptors or memory, stays in the kernel's
-    /// queue, and the listener readable: watching it would keep a core busy.
+    /// Whether connections are accepted. If descriptors or memory are exhausted, a connection stays in the kernel's
+    /// queue and the listener readable: watching the listener would keep a core busy.
     private enum Accepting {
         case open
         /// Until the next sweep.
         case paused
-        /// Tries again after a pause; the want has been logged.
+        /// Tries again after a pause; the failure has been logged.
         case retrying
     }
 
@@ -55,13 +55,13 @@ final class Watch: Sendable {
         close(bell)
     }
 
-    /// - Parameter server: kept until the thread ends.
+    /// - Parameter server: Retained until the thread ends.
     func run(_ server: HTTPServer) {
         do {
             try SystemThread.start("http watch") {
                 while !self.turn(server) {}
                 self.closeAll()
-                // Taken, as it holds the server, which holds this.
+                // Removed, because the closure retains the server, which retains this object.
                 self.state.withLock { $0.ends.take() }?()
             }
         } catch {
@@ -91,8 +91,8 @@ final class Watch: Sendable {
         if let entry { unregister(entry.descriptor) }
     }
 
-    /// Reads what a refused client still sends, for a moment: closing with bytes unread would send a reset, which
-    /// can overtake the answer.
+    /// Reads the remaining bytes of a refused client for a moment: closing with unread bytes would send a reset, which
+    /// can overtake the response.
     func linger(_ client: ClientConnection) {
         guard let descriptor = client.duplicate() else { return }
         let isKept = state.withLock { state in
@@ -105,18 +105,16 @@ final class Watch: Sendable {
         if isKept { ring() } else { close(descriptor) }
     }
 
-    /// Closes the listening socket.
     func stopAccepting() {
         if let listener = state.withLock({ $0.listener.take() }) { unregister(listener) }
     }
 
-    /// Ends the thread, which calls `last` as its last deed.
+    /// Ends the thread, which calls `last` before it exits.
     func end(_ last: @escaping @Sendable () -> Void) {
         state.withLock { $0.ends = last }
         ring()
     }
 
-    /// Wakes the thread.
     func ring() {
         var one: UInt64 = 1
         _ = Glibc.write(bell, &one, 8)
@@ -124,13 +122,13 @@ final class Watch: Sendable {
 
     // MARK: On the thread
 
-    /// Waits for something and does it. Returns whether the thread should end.
+    /// Waits for events and handles them. Returns whether the thread should end.
     private func turn(_ server: HTTPServer) -> Bool {
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         let isIdle = state.withLock { $0.lingering.isEmpty && $0.accepting != .paused } && server.hasNoClients
         let count = epoll_wait(epoll, &events, Int32(events.count), isIdle ? -1 : Int32(tick))
         for event in events.prefix(Int(max(0, count))) { handle(event.data.u64, server) }
-        // Asked after the bell was read: who rings from now on is heard by the next wait.
+        // Checked after the bell was read, so that the next wait receives later rings.
         if state.withLock({ $0.ends != nil }) { return true }
         sweep(server)
         return false
@@ -161,7 +159,7 @@ final class Watch: Sendable {
         for number in late { endLingering(number) }
     }
 
-    /// Hands new connections to libmicrohttpd; closes those over the limit.
+    /// Passes new connections to libmicrohttpd; closes those over the limit.
     private func accept(_ server: HTTPServer) {
         for _ in 0..<64 {
             guard let listener = state.withLock({ $0.listener }) else { return }
@@ -209,7 +207,7 @@ final class Watch: Sendable {
         if wasShort { server.log.info("connections are accepted again") }
     }
 
-    /// Changes the events for which the listener is watched.
+    /// Changes the events watched on the listener.
     private func watch(_ listener: Int32, _ events: UInt32) {
         var event = epoll_event()
         event.events = events
@@ -218,7 +216,7 @@ final class Watch: Sendable {
         precondition(code == 0, "epoll_ctl: \(errno)")
     }
 
-    /// Returns whether the client is done.
+    /// Reads and discards bytes. Returns whether the client is done.
     private func drain(_ descriptor: Int32) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
             for _ in 0..<16 {
@@ -256,7 +254,7 @@ final class Watch: Sendable {
         precondition(code == 0 || errno == ENOMEM || errno == ENOSPC, "epoll_ctl: \(errno)")
     }
 
-    /// Takes `descriptor` out before closing it: another descriptor of the socket would keep it in.
+    /// Removes `descriptor` from epoll before closing it: a duplicate of the socket would keep it registered.
     private func unregister(_ descriptor: Int32) {
         var event = epoll_event()
         _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event)

@@ -2,7 +2,7 @@ import Base
 import Core
 import Store
 
-/// What is counted about launches.
+/// The metrics of launches.
 struct LaunchMeters: Sendable {
     let attempts: Metrics.Counter
     let inFlight: Metrics.Gauge
@@ -26,7 +26,7 @@ struct LaunchMeters: Sendable {
 }
 
 extension LaunchReport.Verdict {
-    /// For metrics and logs.
+    /// The name in metrics and logs.
     var name: String {
         switch self {
         case .succeeded: "success"

@@ -2,9 +2,9 @@ import Base
 import Core
 import Store
 
-/// Sends due launches: claims a few, signs and posts each beside the loop, stores how it went.
+/// Sends due launches: claims some, signs and posts each beside the loop, and stores the outcome.
 ///
-/// It meets the rest of the service only in the store: a launch is a row, written by the commit that caused it.
+/// It communicates with the rest of the service only through the store: a launch is a row in it.
 struct LaunchSender {
     let store: Store
     let settings: LaunchSettings
@@ -17,7 +17,7 @@ struct LaunchSender {
     let carryOut: @Sendable (Aftermath) -> Void
     private let slots = Locked(LaunchSlots())
 
-    /// Runs until it is cancelled; what is under way then is interrupted, and not charged.
+    /// Runs until it is cancelled. Attempts in flight are then interrupted, and not charged.
     func run() async throws {
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
@@ -25,7 +25,7 @@ struct LaunchSender {
                 do {
                     next = try await turn(&group)
                 } catch {
-                    // The store is full or stops; launches lose nothing by waiting.
+                    // The store is full or closed; a wait loses no launch.
                     if Store.Obstacle(error) != .away {
                         log.error("launches could not be read or stored", ("error", "\(error)"))
                     }
@@ -38,9 +38,9 @@ struct LaunchSender {
         }
     }
 
-    /// Does what is due.
+    /// Performs the due work.
     ///
-    /// - Returns: When there is something to do next.
+    /// - Returns: When work is due next.
     private func turn(_ group: inout DiscardingTaskGroup) async throws -> Timestamp? {
         guard settings.maySend() else { return nil }
         let now = clock.time
@@ -66,12 +66,12 @@ struct LaunchSender {
     }
 
     private static let expiriesInTurn = 200
-    /// Launches that one transaction takes at most.
+    /// The maximum number of launches claimed in one transaction.
     private static let claimsInTurn = 32
-    /// A lease outlasts the longest request by this much.
+    /// The time by which a lease outlasts the longest request.
     private static let leaseMargin = Duration.seconds(30)
 
-    /// - Returns: Whether there may be more to take.
+    /// - Returns: Whether more launches may be claimed.
     private func claim(_ group: inout DiscardingTaskGroup) async throws -> Bool {
         let slots = slots.withLock { $0 }
         guard slots.hasFree else { return false }
@@ -84,7 +84,7 @@ struct LaunchSender {
             for launch in result.claimed { slots.began(launch.id, of: launch.app, at: clock.monotonic()) }
         }
         meters.inFlight.add(Double(result.claimed.count))
-        // The slots are taken now; time and signature are those of the sending.
+        // Slots are held from now on; time and signature are made when sending.
         for launch in result.claimed { group.addTask { await self.deliver(launch) } }
         carryOut(result.aftermath)
         return result.hasMore
@@ -96,7 +96,7 @@ struct LaunchSender {
         do {
             carryOut(try await store.record(report, jitter: Double.random(in: 0..<1), at: clock.time))
         } catch {
-            // Its lease ends by itself, without a charge.
+            // The lease expires by itself, without a charge.
             log.error(
                 "an attempt could not be stored", ("launch", launch.launchId), ("error", "\(error)"))
         }
@@ -114,7 +114,7 @@ struct LaunchSender {
                     id: launch.launchId, attempt: launch.attempt, app: launch.app, url: launch.webhook.url ?? "",
                     body: try await body(of: launch), traceparent: launch.traceparent, timeout: timeout(of: launch)))
         } catch {
-            // It counts as an attempt, so that it is not tried for ever.
+            // The attempt is charged, so that it is not repeated without end.
             log.error("a launch could not be told", ("launch", launch.launchId), ("error", "\(error)"))
             return LaunchReport(
                 launch: launch,
@@ -132,7 +132,7 @@ struct LaunchSender {
         return LaunchReport(launch: launch, attempt: attempt, verdict: verdict)
     }
 
-    /// What earlier attempts sent. What the first one sends is kept before it is sent.
+    /// The body that earlier attempts sent. The first attempt stores it before sending.
     private func body(of launch: ClaimedLaunch) async throws -> [UInt8] {
         if let body = launch.body { return body }
         var contents: LaunchContents?
@@ -141,13 +141,13 @@ struct LaunchSender {
                 contents = try await store.launchContents(
                     of: session, through: launch.lastSeq, limit: launch.webhook.includeEvents)
             } catch DomainError.notFound {
-                // The session is gone: the receiver will find nothing either.
+                // The session is gone, and the receiver will not find it either.
             }
         }
         return try await store.freezeBody(payload.body(of: launch, contents), of: launch.id)
     }
 
-    /// A fetch ends at its deadline, whichever attempt it is.
+    /// The time limit of an attempt. An attempt of a fetch also ends at the fetch's deadline.
     private func timeout(of launch: ClaimedLaunch) -> Duration {
         guard launch.kind == .performFetch else { return settings.timeout }
         return max(.seconds(1), min(settings.fetchTimeout, launch.expiresAt - clock.time))

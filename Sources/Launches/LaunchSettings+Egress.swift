@@ -1,8 +1,8 @@
 package import Core
 
-/// Where webhooks may go, asked when one is set and again when it is sent.
+/// The egress rules of webhooks, checked when a webhook is set and again when it is sent.
 extension LaunchSettings {
-    /// Plain http reaches what the operator named, if anything.
+    /// Plain http may reach only the ranges that the operator allowed, if any.
     func egress(for url: ParsedURL) -> EgressPolicy {
         var egress = egress
         guard !url.isSecure else { return egress }
@@ -11,9 +11,9 @@ extension LaunchSettings {
         return egress
     }
 
-    /// Why nothing could ever be sent to a URL, as far as it tells by itself, and what to do; nil where something could.
+    /// The reason for which nothing could ever be sent to a URL, and its remedy; `nil` if sending may be possible.
     ///
-    /// A name has its addresses only when it is looked up, so it is judged when something is sent.
+    /// The addresses of a name are known only after a look-up, so they are checked when sending.
     package func fault(of url: ParsedURL) -> String? {
         guard url.isSecure || allowsHTTP else {
             return "A webhook must be https, unless the operator allows http with --allow-http-webhooks."
@@ -35,8 +35,8 @@ extension LaunchSettings {
 }
 
 extension ParsedURL {
-    /// The addresses that are known without a look-up: the host itself, or those of the own machine for the names that
-    /// always mean it (RFC 6761 section 6.3).
+    /// The addresses known without a look-up: the host itself, or loopback for the names reserved for it (RFC 6761
+    /// section 6.3).
     fileprivate var knownAddresses: [IPAddress] {
         if let address { return [address] }
         return host == "localhost" || host.hasSuffix(".localhost") ? [.v4(0x7F00_0001), .v6(1)] : []

@@ -1,20 +1,20 @@
 import Base
 package import Core
 
-/// What the operator decides about webhooks.
+/// The operator's settings of webhooks.
 package struct LaunchSettings: Sendable {
     /// The base of the URLs in webhooks (`--public-url`).
     package var publicURL: String
     package var version: String
     package var egress: EgressPolicy
-    /// Plain http to what the operator's ranges allow, and to nothing else (`--allow-http-webhooks`).
+    /// Allows plain http to the operator's allowed ranges only (`--allow-http-webhooks`).
     package var allowsHTTP: Bool
-    /// For an attempt as a whole, its answer included (`--webhook-timeout`).
+    /// The time limit of a whole attempt, including its response (`--webhook-timeout`).
     package var timeout: Duration
     package var fetchTimeout = Duration.seconds(30)
-    /// Whether this node sends launches at all, and was not asked to take nothing more.
+    /// Whether this node sends launches and is not draining.
     package var maySend: @Sendable () -> Bool = { true }
-    /// How busy the machine is, where that is known.
+    /// The load of the machine, if it is known.
     package var load: @Sendable () -> Double? = { SystemLoad().current() }
 
     package init(

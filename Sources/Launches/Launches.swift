@@ -6,7 +6,7 @@ package import WireMapping
 
 /// Launches apps with signed webhooks, and runs background refresh.
 ///
-/// It has a transfer engine of its own, so that webhooks never wait behind transfers.
+/// It has a transfer engine of its own, so that webhooks never wait for transfers.
 package final class Launches: Sendable {
     package let urls: PublicURLs
     private let store: Store
@@ -22,12 +22,12 @@ package final class Launches: Sendable {
     private let log: Log
     private let carryOut: @Sendable (Aftermath) -> Void
     private let pings = Locked<[AppID: Int]>([:])
-    /// Tells the refresh loop that intervals, webhooks or conditions may have changed.
+    /// Rung when intervals, webhooks or conditions may have changed.
     private let refreshBell: Doorbell
 
     /// - Parameters:
     ///   - bell: Rung after a commit that stored a due launch.
-    ///   - carryOut: Does what commits leave to do, such as waking readers of events.
+    ///   - carryOut: Performs the aftermath of commits, such as waking readers of events.
     package init(
         store: Store, settings: LaunchSettings, bell: Doorbell, clock: Clock, log: Log, metrics: Metrics,
         carryOut: @escaping @Sendable (Aftermath) -> Void
@@ -60,12 +60,12 @@ package final class Launches: Sendable {
             carryOut: carryOutAndRing)
     }
 
-    /// Runs until it is cancelled: repairs what the last run left, then sends and fetches.
+    /// Runs until it is cancelled: recovers the state of the last run, then sends launches and starts fetches.
     package func run() async throws {
         try await Store.loop {
             try await Store.insist { carryOut(try await store.recoverLaunches(at: clock.time)) }
             try await Store.insist {
-                // Where others live nothing was missed.
+                // While other nodes were alive, no fetch was missed.
                 guard try await !store.hasLivingOthers() else { return }
                 carryOut(try await store.recoverRefresh(startedAt: startedAt, at: clock.time))
             }
@@ -77,18 +77,18 @@ package final class Launches: Sendable {
         await exchanges.shutdown()
     }
 
-    /// Has the loops look again at intervals and conditions, which have changed.
+    /// Makes the refresh loop check changed intervals and conditions.
     package func refreshChanged() { refreshBell.ring() }
 
     // MARK: Webhooks
 
-    /// Why no launch could ever be sent to a URL, as far as it tells by itself, and what to do; nil where one could.
+    /// The reason for which no launch could ever be sent to a URL, and its remedy; `nil` if sending may be possible.
     package func fault(ofWebhook url: ParsedURL) -> String? { client.settings.fault(of: url) }
 
-    /// Pings of one app under way at once.
+    /// The maximum number of pings of one app in flight.
     private static let pingsAtOnce = 4
 
-    /// Sends a `webhook.ping` now and returns how it went. It is no launch: nothing is stored or repeated.
+    /// Sends a `webhook.ping` now and returns the attempt. A ping is no launch: it is neither stored nor repeated.
     ///
     /// - Throws: ``DomainError/notFound``.
     package func ping(_ app: AppID) async throws -> LaunchAttempt {
@@ -115,7 +115,7 @@ package final class Launches: Sendable {
             "webhook pinged", ("app", record.identifier), ("result", verdict.name),
             ("status", attempt.statusCode ?? 0), ("error", attempt.error ?? ""),
             ("milliseconds", attempt.duration.milliseconds))
-        // Launches to a webhook that answers again need not wait for the next probe.
+        // A working webhook allows launches before the next probe.
         if case .succeeded = verdict { carryOut(try await store.noteWebhookAnswer(of: app, at: clock.time)) }
         if verdict == .interrupted { attempt.error = "The service is stopping." }
         return attempt
@@ -123,7 +123,7 @@ package final class Launches: Sendable {
 
     // MARK: Background refresh
 
-    /// Background refresh of an app. Of a fetch that is due it says what it waits for.
+    /// The background refresh of an app. For a due fetch it includes the reasons to wait.
     package func refresh(of app: AppID) async throws -> RefreshOverview {
         var overview = try await store.refresh(of: app)
         let now = clock.time
@@ -143,7 +143,7 @@ package final class Launches: Sendable {
         return overview
     }
 
-    /// Fetches now.
+    /// Starts a fetch now.
     ///
     /// - Throws: ``DomainError/refreshUnavailable(why:)``.
     package func simulateFetch(of app: AppID) async throws -> LaunchRecord {
@@ -170,9 +170,9 @@ package final class Launches: Sendable {
             of: app, session: identifier, states: states, kinds: kinds, span, after: cursor, limit: limit)
     }
 
-    /// Takes what an app answers to a launch by a call, as the sender does with what comes with the 2xx.
+    /// Accepts an app's answer to a launch through a call, like the sender does for one in the 2xx.
     ///
-    /// - Throws: What ``Store/answer(_:app:with:epoch:at:)`` throws.
+    /// - Throws: The errors of ``Store/answer(_:app:with:epoch:at:)``.
     package func answer(
         _ launchId: String, app: AppID, with answer: LaunchAnswer, epoch: Int64?
     ) async throws -> LaunchRecord {
@@ -180,7 +180,7 @@ package final class Launches: Sendable {
         return try await launch(launchId, app: app)
     }
 
-    /// Sends an open or exhausted launch again now.
+    /// Redelivers an open or exhausted launch.
     ///
     /// - Throws: ``DomainError/launchNotOpen``, ``DomainError/notFound``.
     package func redeliver(_ launchId: String, app: AppID) async throws -> LaunchRecord {
@@ -189,7 +189,7 @@ package final class Launches: Sendable {
         return launch
     }
 
-    /// Sends all matching launches again now, some at a time.
+    /// Redelivers all matching launches, in batches.
     package func redeliver(_ filter: LaunchFilter, of app: AppID) async throws -> (matched: Int, changed: Int) {
         var (matched, changed) = (0, 0)
         var before: Int64 = 0

@@ -3,11 +3,11 @@ import Store
 import Wire
 import WireMapping
 
-/// The bodies of webhooks: compact JSON in ASCII, made once for each launch.
+/// The bodies of webhooks: compact JSON in ASCII, created once for each launch.
 struct Payload: Sendable {
     let urls: PublicURLs
 
-    /// - Parameter contents: Of a session's launch; nil where the session is gone.
+    /// - Parameter contents: The contents of a session's launch; `nil` if the session is gone.
     func body(of launch: ClaimedLaunch, _ contents: LaunchContents?) -> [UInt8] {
         let data =
             switch launch.kind {
@@ -65,9 +65,9 @@ struct Payload: Sendable {
         }
     }
 
-    /// JSON text with everything outside ASCII escaped, so that no framework on the way changes a byte by recoding.
+    /// JSON text with all characters outside ASCII escaped, so that no intermediary changes bytes by recoding.
     ///
-    /// Only strings of JSON have anything outside ASCII.
+    /// In JSON, only strings contain characters outside ASCII.
     static func asciiOnly(_ json: [UInt8]) -> [UInt8] {
         guard json.contains(where: { $0 >= 0x80 }) else { return json }
         let digits = Array("0123456789abcdef".utf8)

@@ -4,11 +4,11 @@ import Store
 import TransferEngine
 import Wire
 
-/// What a receiver made of a webhook.
+/// A receiver's response to a webhook.
 struct ReceiverAnswer {
     var verdict: LaunchReport.Verdict
     var statusCode: Int?
-    /// In words, for the app.
+    /// The error in words, for the app.
     var error: String?
     var excerpt: String?
 
@@ -20,7 +20,7 @@ struct ReceiverAnswer {
             verdict = .interrupted
             return
         }
-        // The status counts, whatever became of the body behind it.
+        // The status counts, whatever happened to the body after it.
         guard let head = result.head else {
             verdict = .failed(retryAfter: nil, wasAnswered: false)
             if case .failed(let fault) = result.outcome {
@@ -52,7 +52,7 @@ struct ReceiverAnswer {
         }
     }
 
-    /// What the body of a 2xx answers: `{"completed": true, "through"?}` or `{"result"}`. Anything else is nothing.
+    /// The answer in the body of a 2xx: `{"completed": true, "through"?}` or `{"result"}`; `nil` for anything else.
     static func answer(_ body: [UInt8]) -> LaunchAnswer? {
         guard !body.isEmpty, let json = try? JSON.parse(body) else { return nil }
         if let name = json["result"]?.stringValue, let result = Core.BackgroundRefresh.Result(rawValue: name) {
@@ -66,7 +66,7 @@ struct ReceiverAnswer {
         }
     }
 
-    /// The beginning of an answer as text, without control characters, keys and tokens hidden.
+    /// The beginning of a response as text, without control characters, and with keys and tokens redacted.
     static func excerpt(_ body: [UInt8]) -> String? {
         guard !body.isEmpty else { return nil }
         let text = String(decoding: body.prefix(excerptLength), as: UTF8.self)
@@ -79,7 +79,7 @@ struct ReceiverAnswer {
         return redacted(printable)
     }
 
-    /// Text without anything that looks like a key of ours or a bearer token.
+    /// Redacts everything that looks like a key of the service or a bearer token.
     static func redacted(_ text: String) -> String {
         let bytes = Array(text.utf8)
         let marks = ["whsec_", "usd_", "v1,", "Bearer ", "bearer "].map { Array($0.utf8) }
@@ -93,7 +93,7 @@ struct ReceiverAnswer {
             }
             var end = index + mark.count
             while end < bytes.count, bytes[end].isKeyCharacter { end += 1 }
-            // What is short is a word, not a key.
+            // Short matches are words, not keys.
             if end - index - mark.count < 16 {
                 result += bytes[index..<end]
             } else {
@@ -116,7 +116,7 @@ extension UInt8 {
 }
 
 extension TransferFault {
-    /// Whether the receiver sent something, though nothing that can be read.
+    /// Whether the receiver sent anything, even if it is unreadable.
     var isAnswer: Bool {
         switch self {
         case .unparsableResponse, .headersTooLarge, .twoLengths, .tooLarge, .shortBody: true
@@ -124,7 +124,7 @@ extension TransferFault {
         }
     }
 
-    /// What the app is told. Policy has one text for all it refuses: addresses are for the operator's log.
+    /// The text for the app. All policy denials have one text, because addresses are for the operator's log only.
     var words: String {
         switch self {
         case .badRequest: "The webhook's URL cannot be used."

@@ -2,19 +2,19 @@ import Base
 import Core
 import Store
 
-/// Begins fetches when they are due and conditions are good.
+/// Starts due fetches under good conditions.
 struct RefreshLoop: Sendable {
     let store: Store
     let bell: Doorbell
     let clock: Clock
     let log: Log
-    /// How busy the machine is, where that is known.
+    /// The load of the machine, if it is known.
     let load: @Sendable () -> Double?
-    /// Whether this node begins fetches.
+    /// Whether this node starts fetches.
     let maySend: @Sendable () -> Bool
     let carryOut: @Sendable (Aftermath) -> Void
 
-    /// The longest wait: conditions may change without anybody ringing.
+    /// The longest wait, because conditions may change without a ring.
     private static let longestWait: Int64 = 60_000
     private static let fetchesInTurn = 100
 
@@ -33,7 +33,7 @@ struct RefreshLoop: Sendable {
         }
     }
 
-    /// - Returns: How long to wait, in milliseconds.
+    /// - Returns: The wait in milliseconds.
     private func turn() async throws -> Int64 {
         guard maySend() else { return Self.longestWait }
         let now = clock.time

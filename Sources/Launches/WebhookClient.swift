@@ -3,7 +3,7 @@ import Core
 import Store
 import TransferEngine
 
-/// Signs a body and posts it to a receiver: one attempt.
+/// Signs a body and posts it to a receiver, in one attempt.
 struct WebhookClient: Sendable {
     let store: Store
     let settings: LaunchSettings
@@ -11,13 +11,13 @@ struct WebhookClient: Sendable {
     let clock: Clock
     let log: Log
 
-    /// The longest answer that is read, in bytes.
+    /// The maximum length of a response that is read, in bytes.
     static let answerLimit = 16 * 1024
 
-    /// One message for a receiver.
+    /// One message to a receiver.
     struct Message {
         var id: String
-        /// Which try to send it this is, from 1.
+        /// The number of the attempt, from 1.
         var attempt = 1
         var app: AppID
         var url: String
@@ -26,9 +26,9 @@ struct WebhookClient: Sendable {
         var timeout: Duration
     }
 
-    /// Signs with the secrets that are valid now, sends, and reads the answer.
+    /// Signs with the valid secrets, sends, and reads the response.
     ///
-    /// - Throws: `BadURL`, and what the store throws.
+    /// - Throws: `BadURL`, and errors of the store.
     func post(_ message: Message) async throws -> (LaunchAttempt, LaunchReport.Verdict) {
         let url = try ParsedURL(message.url)
         let secrets = try await store.webhookSecrets(of: message.app, at: clock.time)

@@ -1,4 +1,4 @@
-/// Rows that a connection was asked for, within the transaction.
+/// Rows requested from a connection and not read yet, within one transaction.
 package final class Asked<Item> {
     private let connection: Connection
     private var items: [[Item]]
@@ -19,12 +19,12 @@ package final class Asked<Item> {
         }
     }
 
-    /// All rows have been taken.
+    /// Marks all rows as received.
     func end() { isAnswered = true }
 
-    /// What was read, for each list of values.
+    /// The rows, for each list of values.
     ///
-    /// - Throws: ``SQLError/Code/answersLost`` after a commit that happened though its connection broke.
+    /// - Throws: ``SQLError/Code/answersLost`` if the connection broke after a successful commit.
     package func get() throws -> [[Item]] {
         if !isAnswered { try connection.waitForAnswers() }
         if let failure { throw failure }

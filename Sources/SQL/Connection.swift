@@ -1,26 +1,26 @@
-/// One connection to a database, for the one thread that made or was given it.
+/// One connection to a database, used by one thread at a time.
 ///
-/// SQL is a literal in the words that SQLite and PostgreSQL share: it cannot be built at run time, so nothing can be
-/// injected, and the statements kept prepared are as many as the source code has. Its parameters are `?1`, `?2` and on.
+/// SQL is a literal in the dialect that SQLite and PostgreSQL share. It cannot be built at run time, so nothing can be
+/// injected, and the number of prepared statements is bounded by the source code. Parameters are `?1`, `?2` and so on.
 package class Connection {
     // MARK: Statements
 
-    /// Runs a statement to its end. What is wrong with it may be told by a later one of the same transaction.
+    /// Runs a statement to its end. A later statement of the same transaction may throw its error.
     package func execute(_ sql: StaticString, _ values: (any SQLBindable)?...) throws(SQLError) {
         try enqueue(sql, values)
     }
 
-    /// Runs an INSERT, UPDATE or DELETE, and answers how many rows it touched.
+    /// Runs an INSERT, UPDATE or DELETE, and returns the number of affected rows.
     package func change(_ sql: StaticString, _ values: (any SQLBindable)?...) throws(SQLError) -> Int {
         try changes(of: sql, values)
     }
 
-    /// Runs a statement that inserts one row, and answers the number that the row was given as its `id`.
+    /// Runs a statement that inserts one row, and returns the row's `id`.
     package func insert(_ sql: StaticString, _ values: (any SQLBindable)?...) throws(SQLError) -> Int64 {
         try number(of: sql, values)
     }
 
-    /// The first row of the answer as `read` sees it, or `nil` when there is none.
+    /// The first row of the result, converted by `read`; `nil` if there is none.
     @inlinable
     package func first<T>(
         _ sql: StaticString, _ values: (any SQLBindable)?..., read: (Row) throws -> T
@@ -33,7 +33,7 @@ package class Connection {
         return try result?.get()
     }
 
-    /// Whether the answer has a row.
+    /// Whether the result has a row.
     package func exists(_ sql: StaticString, _ values: (any SQLBindable)?...) throws(SQLError) -> Bool {
         var exists = false
         try run(sql, values) { _ throws(SQLError) in
@@ -43,7 +43,7 @@ package class Connection {
         return exists
     }
 
-    /// All rows of the answer as `read` sees them, or those before the first that `goesOn` is not true of.
+    /// All rows of the result, converted by `read`, up to the first for which `goesOn` is false.
     @inlinable
     package func all<T>(
         _ sql: StaticString, _ values: (any SQLBindable)?..., while goesOn: (Row) -> Bool = { _ in true },
@@ -64,15 +64,15 @@ package class Connection {
         return result
     }
 
-    /// All rows of the answers to one statement for each list of values. A server is waited for once.
+    /// All rows of one statement for each list of values. Costs one round trip with PostgreSQL.
     package func allOfEach<T>(
         _ sql: StaticString, _ lists: [[(any SQLBindable)?]], read: @escaping (Row) throws -> T
     ) throws -> [[T]] {
         try ask(sql, lists, read: read).get()
     }
 
-    /// Asks for all rows of the answers to one statement for each list of values, which are read later: a server is waited
-    /// for once for all that was asked of it until then.
+    /// Requests all rows of one statement for each list of values, to be read later. With PostgreSQL, all requests
+    /// before the first read share a round trip.
     package func ask<T>(
         _ sql: StaticString, _ lists: [[(any SQLBindable)?]], read: @escaping (Row) throws -> T
     ) throws -> Asked<T> {
@@ -81,14 +81,14 @@ package class Connection {
         return asked
     }
 
-    /// Shows each row to `body` until it returns `false`.
+    /// Passes each row to `body` until `body` returns `false`.
     package func forEach(
         _ sql: StaticString, _ values: (any SQLBindable)?..., body: (Row) throws(SQLError) -> Bool
     ) throws(SQLError) {
         try run(sql, values, body)
     }
 
-    /// The one value of an answer that has no other.
+    /// The only value of a result with one row and column.
     func value<T>(_ sql: StaticString, read: (Row) -> T) throws(SQLError) -> T? {
         var value: T?
         try run(sql, []) { row throws(SQLError) in
@@ -98,18 +98,18 @@ package class Connection {
         return value
     }
 
-    // MARK: What an engine does
+    // MARK: Engine overrides
 
-    /// Runs a statement and shows each row to `body` until it says stop (`false`).
+    /// Runs a statement and passes each row to `body` until `body` returns `false`.
     @usableFromInline
     func run(
         _ sql: StaticString, _ values: [(any SQLBindable)?], _ body: (Row) throws(SQLError) -> Bool
     ) throws(SQLError) { preconditionFailure("an engine's") }
 
-    /// Runs a statement for each list of values and shows each row, with the list's index: at once, or at the latest when
-    /// ``waitForAnswers()`` returns.
+    /// Runs a statement for each list of values and passes each row with its list's index: at once, or at the latest
+    /// when ``waitForAnswers()`` returns.
     ///
-    /// - Parameter end: Called behind the last row.
+    /// - Parameter end: Called after the last row.
     func runEach(
         _ sql: StaticString, _ lists: [[(any SQLBindable)?]], end: @escaping () -> Void,
         _ body: @escaping (Int, Row) -> Void
@@ -123,68 +123,68 @@ package class Connection {
         end()
     }
 
-    /// Waits until all is answered that was asked.
+    /// Waits for the rows of all requests.
     func waitForAnswers() throws(SQLError) {}
 
-    /// Runs a statement without waiting for its answer.
+    /// Runs a statement without waiting for its result.
     func enqueue(_ sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) {
         preconditionFailure("an engine's")
     }
 
-    /// Runs a statement and answers how many rows it touched.
+    /// Runs a statement and returns the number of affected rows.
     func changes(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int {
         preconditionFailure("an engine's")
     }
 
-    /// Runs an INSERT of one row and answers the row's `id`.
+    /// Runs an INSERT of one row and returns the row's `id`.
     func number(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int64 {
         preconditionFailure("an engine's")
     }
 
-    /// Runs a statement for each list of values, in any order. A server gets few statements that do it for many.
+    /// Runs a statement for each list of values, in any order. PostgreSQL gets one statement for many lists.
     ///
     /// - Parameter sql: `INSERT INTO … VALUES (?1, …)`; or `UPDATE` or `DELETE` whose last `WHERE` is its own and whose
-    ///   lists are about different rows.
+    ///   lists refer to different rows.
     package func executeAll(_ sql: StaticString, _ lists: [[(any SQLBindable)?]]) throws(SQLError) {
         for values in lists { try enqueue(sql, values) }
     }
 
     /// Numbers that no row of the table has had, in rising order: the `id` of rows that the transaction inserts next.
     ///
-    /// There may be gaps, between them and before them: others draw numbers too, and those of an undone transaction are
-    /// lost on a server. SQLite gives the same ones out until rows have them, so they are asked for once before each
+    /// There may be gaps, because other nodes draw numbers too, and PostgreSQL does not reuse the numbers of an undone
+    /// transaction. SQLite returns the same numbers until rows have them, so callers request them once before each
     /// insertion.
     package func newNumbers(_ count: Int, of table: String) throws(SQLError) -> [Int64] {
         preconditionFailure("an engine's")
     }
 
-    /// Gives some of the room that deleted rows left back to the file system, within a transaction that writes.
+    /// Returns some free pages of deleted rows to the file system, within a transaction that writes.
     ///
-    /// - Returns: Whether there may be more. A server sees to that by itself.
+    /// - Returns: Whether there may be more. PostgreSQL needs no such call.
     package func returnFreePages() throws(SQLError) -> Bool { false }
 
     // MARK: Nodes
 
-    /// The processes that share the database, by their names. A file has none.
+    /// The processes that share the database, by name. None with SQLite.
     package func nodes() throws(SQLError) -> [Node] { [] }
 
-    /// Takes the places of nodes that have been silent for too long: what they have begun they cannot commit any more.
+    /// Takes over the places of nodes with an expired lease: these nodes cannot commit any more.
     ///
-    /// - Parameter node: Who asks, and lives.
-    /// - Returns: Their names.
+    /// - Parameter node: The calling node, which is alive.
+    /// - Returns: The names of the nodes.
     package func buryNodes(but node: String) throws(SQLError) -> [String] { [] }
 
-    /// Says of a node what others may know.
+    /// Stores a node's description for other nodes.
     package func describe(node: String, as document: [UInt8]) throws(SQLError) {}
 
-    /// Asks a node to take nothing more.
+    /// Requests the drain of a node.
     ///
-    /// - Returns: Whether there is one of that name.
+    /// - Returns: Whether a node of that name exists.
     package func drain(node: String) throws(SQLError) -> Bool { false }
 
-    /// Runs `body` in a read transaction: all that it reads is of one moment.
+    /// Runs `body` in a read transaction with one snapshot.
     ///
-    /// - Parameter deadline: When it is interrupted, by the monotonic clock in milliseconds.
+    /// - Parameter deadline: When the read is interrupted, by the monotonic clock in milliseconds.
     func read<Result>(until deadline: Int64, _ body: (Connection) throws -> Result) throws -> Result {
         preconditionFailure("an engine's")
     }

@@ -1,28 +1,28 @@
 import Base
 import Glibc
 
-/// Who reads. Each has threads of its own, so that neither waits for the other.
+/// The kind of caller that reads. Each kind has its own threads, so that neither waits for the other.
 package enum ReadingParty: Sendable {
-    /// Requests of clients: any number, and some are slow.
+    /// Requests of clients: any number, some of them slow.
     case requests
-    /// The service's own loops: transfers, launches and cleaning.
+    /// The service's own loops: transfers, launches and the janitor.
     case loops
 }
 
-/// One database: a thread that writes, and a few that read.
+/// One database: a thread that writes, and several that read.
 ///
-/// A closure that writes is durable when `write` returns. Closures are synchronous on purpose: nothing can suspend
-/// inside a transaction. They may be kept waiting, and run again where what they did was undone: they change nothing but
-/// the database.
+/// A closure that writes is durable when `write` returns. Closures are synchronous on purpose, so that none suspends
+/// inside a transaction. A closure may be delayed, and may run again after its effects were undone. It has no effect
+/// outside the database.
 package final class Database: Sendable {
-    /// The file; nil where a server has the database.
+    /// The file; `nil` with PostgreSQL.
     let path: String?
     private let writes: Mailbox<Job>
     private let readers: (requests: Readers, loops: Readers)
     private let writer: Locked<SystemThread?>
     private let state: WriterState
 
-    /// For whom the current task reads; what it starts reads for the same.
+    /// The kind of caller that the current task reads for. Child tasks inherit the value.
     @TaskLocal package static var readingParty = ReadingParty.requests
 
     init(
@@ -38,7 +38,7 @@ package final class Database: Sendable {
 
     deinit { close() }
 
-    /// A thread of our own, so that a slow disk or network never blocks one of Swift's pool.
+    /// Starts a dedicated thread, so that a slow disk or network never blocks a thread of Swift's pool.
     static func thread(_ name: String, _ body: sending @escaping () -> Void) throws(SQLError) -> SystemThread {
         do {
             return try SystemThread(name, body)
@@ -47,10 +47,10 @@ package final class Database: Sendable {
         }
     }
 
-    /// Runs `body` in a write transaction: durable when this returns, undone when `body` throws.
+    /// Runs `body` in a write transaction: durable when this returns, undone if `body` throws.
     ///
-    /// Other callers' closures may share the commit; an error of theirs does not touch this one, but when there is
-    /// no room (`SQLError.isPassing`) all that shared it fail.
+    /// Closures of other callers may share the commit. Their errors do not affect this closure, but a passing error of
+    /// the commit (`SQLError.isPassing`) fails all of them.
     @discardableResult
     package func write<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
         try await writeThenRead { connection in
@@ -59,10 +59,10 @@ package final class Database: Sendable {
         }
     }
 
-    /// Runs `body` and makes what it wrote durable, as above.
+    /// Runs `body` and makes its writes durable, like ``write(_:)``.
     ///
-    /// - Parameter body: Answers what gives the result. That is called after the commit, so that what was asked last
-    ///   (``Connection/ask(_:_:read:)``) is answered with it.
+    /// - Parameter body: Returns a closure that yields the result. It is called after the commit, so that the last
+    ///   requests (``Connection/ask(_:_:read:)``) share the round trip of the commit.
     package func writeThenRead<T: Sendable>(
         _ body: @escaping @Sendable (Connection) throws -> () throws -> T
     ) async throws -> T {
@@ -72,13 +72,13 @@ package final class Database: Sendable {
         }
     }
 
-    /// Runs `body` in a read transaction: all it reads is of one moment. Interrupted when it takes
-    /// longer than reads may (`SQLError.isInterrupted`).
+    /// Runs `body` in a read transaction with one snapshot. A read beyond the time limit is interrupted
+    /// (`SQLError.isInterrupted`).
     package func read<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
         try await readers(for: Self.readingParty).read(body)
     }
 
-    /// The threads that read for a party. A task that prefers them as its executor reads without a change of thread.
+    /// The threads that read for a kind of caller. A task that has them as its executor reads without a thread switch.
     package func readers(for party: ReadingParty) -> Readers {
         switch party {
         case .requests: readers.requests
@@ -86,18 +86,18 @@ package final class Database: Sendable {
         }
     }
 
-    /// Closures that wait for the writing thread to take them.
+    /// The number of closures not yet received by the writer.
     package var waitingWrites: Int { writes.count }
 
-    /// Closures that have had their turn on the writing thread.
+    /// The number of closures that the writer has run.
     package var performedWrites: Int { state.performedWrites }
 
-    /// Writes all that was asked for, closes the database, and waits for that.
+    /// Performs all submitted writes, closes the database, and waits for the end of both.
     ///
-    /// Later calls are refused. Idempotent.
+    /// Rejects later calls. Idempotent.
     package func close() {
         guard let writer = writer.withLock({ $0.take() }) else { return }
-        // Readers first: none is in the way of the last checkpoint.
+        // Readers first, so that none blocks the last checkpoint.
         readers.requests.close()
         readers.loops.close()
         writes.close()

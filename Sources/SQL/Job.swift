@@ -1,18 +1,18 @@
-/// A closure that waits for its connection, and the caller who waits for its result.
+/// A closure that waits for its connection, and the caller that waits for the result.
 struct Job: Sendable {
-    /// Runs the closure. The caller is answered later, since a write is answered after its commit.
+    /// Runs the closure. The caller of a write receives its result later, after the commit.
     let run: @Sendable (Connection) -> Outcome
-    /// Answers the caller with an error, instead of the closure's own result.
+    /// Resumes the caller with an error instead of the closure's result.
     let fail: @Sendable (any Error) -> Void
 
     struct Outcome {
-        /// What the closure threw.
+        /// The error that the closure threw.
         let error: (any Error)?
-        /// Answers the caller with the closure's own result.
+        /// Resumes the caller with the closure's result.
         let answer: () -> Void
     }
 
-    /// - Parameter body: Answers what gives its result, which is asked for after a write's commit.
+    /// - Parameter body: Returns a closure that yields the result, called after the commit of a write.
     init<T: Sendable>(
         _ body: @escaping @Sendable (Connection) throws -> () throws -> T,
         for continuation: CheckedContinuation<T, any Error>

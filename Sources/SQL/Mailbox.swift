@@ -1,12 +1,12 @@
 import Base
 
-/// Work waiting for the threads that take it, in the order it came.
+/// A queue of work for the threads that receive it, in the order of arrival.
 final class Mailbox<Item: Sendable>: Sendable {
     enum Delivery {
         case items([Item])
-        /// Nothing came in time.
+        /// No item arrived in time.
         case nothing
-        /// Closed, and all that was put in is taken.
+        /// Closed and empty.
         case closed
     }
 
@@ -14,7 +14,7 @@ final class Mailbox<Item: Sendable>: Sendable {
         var items: [Item] = []
         var isClosed = false
 
-        /// What a thread gets now; nil where it has to wait.
+        /// The delivery for a thread now; `nil` if the thread has to wait.
         mutating func delivery(atMost limit: Int) -> Delivery? {
             guard !items.isEmpty else { return isClosed ? .closed : nil }
             if items.count <= limit { return .items(items.takeAll()) }
@@ -25,7 +25,7 @@ final class Mailbox<Item: Sendable>: Sendable {
 
     private let state = Monitor(State())
 
-    /// Adds one, unless the mailbox is closed.
+    /// Adds an item, unless the mailbox is closed.
     ///
     /// - Returns: Whether the item will be received.
     func put(_ item: Item) -> Bool {
@@ -37,18 +37,18 @@ final class Mailbox<Item: Sendable>: Sendable {
         return isTaken
     }
 
-    /// How many wait now.
+    /// The number of items not yet received.
     var count: Int { state.withLock { $0.items.count } }
 
-    /// Takes what waits, at most `limit`, and waits for the first when there is none.
+    /// Receives at most `limit` items, and waits while there is none.
     ///
-    /// - Parameter patience: How long to wait; `nil` waits for ever.
+    /// - Parameter patience: The maximum wait; `nil` waits without limit.
     func take(atMost limit: Int, patience: Duration? = nil) -> Delivery {
         guard let patience else { return state.wait { $0.delivery(atMost: limit) } }
         return state.wait(atMost: patience) { $0.delivery(atMost: limit) } ?? .nothing
     }
 
-    /// Takes no more in. What is in is still delivered.
+    /// Rejects further items. The present items are still delivered.
     func close() {
         state.withLock { $0.isClosed = true }
         state.wakeAll()

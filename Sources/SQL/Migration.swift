@@ -1,11 +1,11 @@
-/// One step of the schema, done once in the life of a database.
+/// One step of the schema, applied once to each database.
 package struct Migration: Sendable {
-    /// What the database says of itself afterwards: 1 and up.
+    /// The schema version after the migration: 1 and up.
     package let version: Int
     /// Statements, separated by semicolons.
     package let sql: StaticString
 
-    /// What a server is told besides.
+    /// Further statements for PostgreSQL.
     let serverSQL: StaticString
 
     package init(version: Int, sql: StaticString, onServer serverSQL: StaticString = "") {
@@ -17,9 +17,9 @@ package struct Migration: Sendable {
 }
 
 extension [Migration] {
-    /// Refuses a database that a newer program has changed, or one that is older than the first migration.
+    /// Rejects a database whose schema is newer than this program, or older than the first migration.
     ///
-    /// - Parameter found: The version of its schema; 0 for a new one.
+    /// - Parameter found: The schema version of the database; 0 for a new one.
     func check(_ found: Int) throws(SQLError) {
         precondition(zip(self, dropFirst()).allSatisfy { $0.version < $1.version }, "migrations out of order")
         if let newest = last?.version, found > newest {

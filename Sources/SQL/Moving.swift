@@ -1,12 +1,12 @@
 import Base
 import Glibc
 
-/// A whole store between a file and a server. The file is SQLite's, as a backup is.
+/// Copies of a whole store between a SQLite file and a PostgreSQL server.
 extension Database {
-    /// Puts all that a file has into the empty database of a server.
+    /// Loads the contents of a file into the empty database of a server.
     ///
-    /// - Throws: Where the database is not empty, a node has it, the file's schema is not the last one, or the file is not
-    ///   as it was written.
+    /// - Throws: If the database is not empty or has a node, the file's schema is not the current one, or the file does
+    ///   not match its digest.
     package static func load(
         _ path: String, into server: PostgreSQLServer, migrations: [Migration]
     ) throws(SQLError) {
@@ -46,7 +46,7 @@ extension Database {
         try copy.run("COMMIT")
     }
 
-    /// Writes all that the database of a server has, as of one moment, into a file that does not exist.
+    /// Exports a consistent snapshot of a server's database into a file that does not exist.
     ///
     /// The file appears when it is complete and durable, readable by its owner alone.
     package static func export(
@@ -96,7 +96,7 @@ private struct Table {
 }
 
 extension Row {
-    /// A value of a column of that type.
+    /// The value of a column that has the given type.
     fileprivate func value(_ column: Int, _ type: String) -> SQLValue {
         let column = Column.position(column)
         if isNull(column) { return .null }
@@ -127,12 +127,12 @@ extension SQLiteConnection {
         return tables
     }
 
-    /// A statement whose text names tables and columns, which are ours.
+    /// A statement whose text contains names of this program's tables and columns.
     fileprivate func statement(_ text: String) throws(SQLError) -> SQLiteStatement {
         try SQLiteStatement(text: text, on: self)
     }
 
-    /// The last number that a table has given out.
+    /// The last number that a table has assigned.
     fileprivate func lastNumber(of table: String) throws(SQLError) -> Int64 {
         var last: Int64 = 0
         try forEach("SELECT seq FROM sqlite_sequence WHERE name = ?1", table) { row throws(SQLError) in

@@ -1,14 +1,14 @@
-/// A process that shares the database of a server with others, as its row says.
+/// The row of a process that shares a PostgreSQL database with others.
 package struct Node: Sendable {
     package let id: String
-    /// Whether the node is within its lease. A node whose lease expired loses its place to the first node that looks.
+    /// Whether the node is within its lease. The first node that checks takes over a node whose lease has expired.
     package let isAlive: Bool
-    /// How long ago it said last that it lives.
+    /// The time since the last renewal of its lease.
     package let silence: Duration
     /// The number of its last commit.
     package let committed: Int64
-    /// Whether it was asked to take nothing more.
+    /// Whether the operator requested its drain.
     package let isDraining: Bool
-    /// What it says of itself; empty before it has said anything.
+    /// Its description for other nodes; empty before the first one.
     package let document: [UInt8]
 }

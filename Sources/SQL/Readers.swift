@@ -1,11 +1,11 @@
 import Base
 import Glibc
 
-/// Threads that read, each with a connection of its own, which never writes.
+/// Threads that read, each with a read-only connection of its own.
 ///
-/// They run whatever prefers ``turns(of:)`` as its executor, and what runs on them reads at once: nothing waits for another
-/// thread. There are as many connections as threads, so each job that runs here finds a free one. Owners take turns,
-/// however much they have waiting: a turn lasts until the task first waits, or yields.
+/// They run tasks that prefer ``turns(of:)`` as their executor, and these tasks read without a thread switch. There are
+/// as many connections as threads, so each job finds a free one. Owners alternate, however many jobs they have queued:
+/// a turn lasts until the task first suspends or yields.
 package final class Readers: Sendable {
     private struct State {
         var idle: [Idle] = []
@@ -13,12 +13,12 @@ package final class Readers: Sendable {
         var isClosed = false
     }
 
-    /// Unchecked: a connection is here or with the one who reads, never both.
+    /// Unchecked: a connection is either here or with one reader.
     private struct Idle: @unchecked Sendable {
         let connection: Connection
     }
 
-    /// What waits for a thread.
+    /// Jobs that wait for a thread.
     private struct Work {
         struct Turn: Sendable {
             let job: UnownedJob
@@ -28,7 +28,7 @@ package final class Readers: Sendable {
         var waiting = OwnerTurns<Turn>()
         var isClosed = false
 
-        /// What a thread does now, and then nothing more where that is nil; nil where it has to wait.
+        /// The next turn for a thread; an inner `nil` ends the thread, `nil` makes it wait.
         mutating func next() -> Turn?? {
             if let next = waiting.next() { return .some(next.work) }
             return isClosed ? .some(nil) : nil
@@ -42,8 +42,8 @@ package final class Readers: Sendable {
     private let longestRead: Int64
 
     /// - Parameters:
-    ///   - longestRead: How long a closure may run.
-    ///   - connect: Makes a connection.
+    ///   - longestRead: The time limit of a closure.
+    ///   - connect: Returns a new connection.
     init(
         _ name: String, count: Int, longestRead: Duration, connect: () throws(SQLError) -> Connection
     ) throws(SQLError) {
@@ -52,7 +52,7 @@ package final class Readers: Sendable {
         self.state = Monitor(state)
         self.longestRead = Int64(longestRead / .milliseconds(1))
         for number in 1...count {
-            // The threads are never joined: they run jobs for as long as the readers are referred to.
+            // The threads are never joined: they run jobs for as long as the readers exist.
             try Database.thread("\(name)-\(number)") { [work, threads] in
                 threads.withLock { $0.append(pthread_self()) }
                 while let turn = work.wait(for: { $0.next() }) {
@@ -67,7 +67,7 @@ package final class Readers: Sendable {
         work.wakeAll()
     }
 
-    /// The readers for the tasks of one owner; 0 is everybody who has no name.
+    /// The executor for the tasks of one owner; 0 stands for all tasks without an owner.
     package func turns(of owner: Int64) -> any TaskExecutor { OwnersReaders(self, owner) }
 
     fileprivate func add(_ job: UnownedJob, by executor: OwnersReaders) {
@@ -75,13 +75,13 @@ package final class Readers: Sendable {
         work.wakeOne()
     }
 
-    /// Runs `body` in one read transaction: it sees one snapshot.
+    /// Runs `body` in one read transaction with one snapshot.
     func read<Result: Sendable>(_ body: @Sendable (Connection) throws -> Result) async throws -> Result {
         if runsHere { return try readHere(body) }
         return try await withTaskExecutorPreference(turns(of: 0)) { try self.readHere(body) }
     }
 
-    /// Whether this is one of the threads.
+    /// Whether the current thread is one of the readers.
     private var runsHere: Bool {
         let thread = pthread_self()
         return threads.withLock { $0.contains(thread) }
@@ -110,7 +110,7 @@ package final class Readers: Sendable {
         if isAwaited { state.wakeAll() }
     }
 
-    /// Waits for the reads in flight and closes the connections. Later reads are refused.
+    /// Waits for the reads in flight and closes the connections. Rejects later reads.
     func close() {
         state.withLock { $0.isClosed = true }
         let idle = state.wait { $0.inUse == 0 ? $0.idle.takeAll() : nil }
@@ -118,7 +118,6 @@ package final class Readers: Sendable {
     }
 }
 
-/// The readers as the executor of one owner's tasks.
 private final class OwnersReaders: TaskExecutor {
     let readers: Readers
     let owner: Int64

@@ -1,10 +1,10 @@
-/// One row of an answer. Valid only during the callback it is given to.
+/// One row of a result. Valid only during the callback that receives it.
 ///
 /// NULL is read as 0, "" or no bytes.
 package struct Row {
     let answer: Answer
 
-    /// A column by its name, or by its position from 0 where an answer has but one.
+    /// A column by its name, or by its position from 0 if the result has one column.
     package enum Column: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral {
         case name(StaticString)
         case position(Int)
@@ -54,7 +54,7 @@ package struct Row {
 @available(*, unavailable)
 extension Row: Sendable {}
 
-/// What an engine answers to a statement: the values of the row that is shown.
+/// The result of a statement: the values of the current row.
 class Answer {
     let columns: Columns
 
@@ -64,14 +64,14 @@ class Answer {
     func integer(_ index: Int32) -> Int64 { preconditionFailure("an engine's") }
     func real(_ index: Int32) -> Double { preconditionFailure("an engine's") }
     func text(_ index: Int32) -> String { preconditionFailure("an engine's") }
-    /// The bytes stay until the next row.
+    /// The bytes are valid until the next row.
     func blob(_ index: Int32) -> UnsafeRawBufferPointer { preconditionFailure("an engine's") }
 }
 
-/// Where the columns of a statement's answer are.
+/// The positions of the columns in a statement's result.
 ///
-/// A name is a literal, and known by its address. They are kept in the order of the first row's questions, which is mostly
-/// that of all rows.
+/// A name is a literal, identified by its address. Names are kept in the order of the first row's accesses, which
+/// mostly is the order for all rows.
 final class Columns {
     let names: [String]
     private var asked: [(name: UnsafePointer<UInt8>, index: Int32)] = []

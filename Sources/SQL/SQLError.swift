@@ -1,21 +1,21 @@
 import CSQLite
 
-/// What a database answered instead of success.
+/// The error of a database operation.
 package struct SQLError: Error, Sendable, Hashable, CustomStringConvertible {
     package enum Code: Hashable, Sendable {
         /// An extended result code. Source: https://www.sqlite.org/rescode.html
         case sqlite(Int32)
         /// An SQLSTATE. Source: https://www.postgresql.org/docs/15/errcodes-appendix.html
         case postgresql(String)
-        /// The server is out of reach, or was lost: nothing of the transaction was kept.
+        /// The server is unreachable or was lost. The transaction is undone.
         case unreachable
-        /// The transaction is kept, but the answers to what was asked last were lost with the connection.
+        /// The transaction is committed, but the results of the last requests were lost with the connection.
         case answersLost
-        /// A reading closure ran longer than it may.
+        /// A closure exceeded the time limit of reads.
         case interrupted
-        /// A newer program made the tables, or one too old.
+        /// The schema was made by a newer or too old program.
         case unknownSchema
-        /// Another node was given what this one has.
+        /// Another node has taken this node's place.
         case superseded
         /// The database was closed by this program.
         case closed
@@ -29,7 +29,7 @@ package struct SQLError: Error, Sendable, Hashable, CustomStringConvertible {
         self.message = message
     }
 
-    /// There is no room: nothing of the transaction was kept, and the connection is sound (`SQLITE_FULL`; class 53).
+    /// The disk or a quota is full: the transaction is undone, and the connection is usable (`SQLITE_FULL`; class 53).
     package var isFull: Bool {
         switch code {
         case .sqlite(let code): code & 0xFF == SQLITE_FULL
@@ -38,7 +38,7 @@ package struct SQLError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// A uniqueness, CHECK, NOT NULL or type rule of the schema said no (`SQLITE_CONSTRAINT`; class 23).
+    /// A constraint of the schema was violated: uniqueness, CHECK, NOT NULL or type (`SQLITE_CONSTRAINT`; class 23).
     package var isConstraint: Bool {
         switch code {
         case .sqlite(let code): code & 0xFF == SQLITE_CONSTRAINT
@@ -47,7 +47,7 @@ package struct SQLError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Others hold what was wanted longer than we wait (`SQLITE_BUSY`; deadlock, serialisation, too many connections).
+    /// Locks were held for too long (`SQLITE_BUSY`; deadlock, serialisation, too many connections).
     package var isBusy: Bool {
         switch code {
         case .sqlite(let code): code & 0xFF == SQLITE_BUSY
@@ -56,12 +56,12 @@ package struct SQLError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Others held a lock for longer than the transaction waits.
+    /// Another transaction held a lock for longer than the lock timeout.
     var isLockTimeout: Bool { code == .postgresql("55P03") }
 
     package var isInterrupted: Bool { code == .interrupted }
 
-    /// Nothing was done, and the same may well succeed later.
+    /// Nothing was changed, and a retry may succeed.
     package var isPassing: Bool { isFull || isBusy || code == .unreachable }
 
     package var description: String {

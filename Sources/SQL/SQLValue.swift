@@ -1,4 +1,4 @@
-/// One of the five things a column or a parameter can hold.
+/// The value of a column or parameter.
 package enum SQLValue: Sendable, Hashable {
     case null
     case integer(Int64)
@@ -7,9 +7,9 @@ package enum SQLValue: Sendable, Hashable {
     case blob([UInt8])
 }
 
-/// What can stand for a `?` of a statement.
+/// A value that can be bound to a parameter of a statement.
 ///
-/// An enum with raw values conforms with an empty extension; an identifier or a time says its number:
+/// An enum with raw values conforms with an empty extension. An identifier or a time returns its number:
 ///
 ///     extension TaskState: SQLBindable {}
 ///     extension Timestamp: SQLBindable { var sqlValue: SQLValue { .integer(milliseconds) } }

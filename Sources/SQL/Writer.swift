@@ -1,27 +1,27 @@
 import Synchronization
 
-/// What an engine does with closures that write, on one thread.
+/// The part of an engine that runs closures that write, on one thread.
 protocol Writer {
     var state: WriterState { get }
 
-    /// For how long it may be without work before it rests; nil where there is nothing to do then.
+    /// The idle time before ``rest()``; `nil` if there is nothing to do then.
     var patience: Duration? { get }
 
-    /// Runs all jobs and answers each, once what it did is durable or undone.
+    /// Runs all jobs and resumes each caller after its writes are durable or undone.
     func perform(_ jobs: [Job])
 
-    /// Does the work that is put off until no closure waits.
+    /// Performs work deferred until no closure waits.
     func rest()
 
-    /// The last that it does.
+    /// Called once, at the end.
     func end()
 }
 
-/// Closures in one commit at most.
+/// The maximum number of closures in one commit.
 private let groupLimit = 512
 
 extension Writer {
-    /// Works until the mailbox is closed and empty.
+    /// Runs until the mailbox is closed and empty.
     func work(on mailbox: Mailbox<Job>) {
         while true {
             switch mailbox.take(atMost: groupLimit, patience: patience) {
@@ -35,23 +35,23 @@ extension Writer {
     }
 }
 
-/// What a commit came to.
+/// The outcome of a commit.
 package struct Commit: Sendable {
-    /// Closures that it made durable.
+    /// The number of closures made durable.
     package let writes: Int
-    /// From the first closure until all were answered.
+    /// The time from the first closure until all callers were resumed.
     package let duration: Duration
-    /// Length of the write-ahead log of a file after it.
+    /// The length of SQLite's write-ahead log after the commit.
     package var logBytes = 0
-    /// Times that a server was waited for.
+    /// The number of round trips to PostgreSQL.
     package var roundTrips = 0
 }
 
-/// What everybody may ask about the writer.
+/// Counters of the writer, readable from any thread.
 final class WriterState: Sendable {
     private let performed = Atomic(0)
 
-    /// Closures that have had their turn.
+    /// The number of closures run.
     var performedWrites: Int { performed.load(ordering: .relaxed) }
 
     func count(_ jobs: Int) { performed.add(jobs, ordering: .relaxed) }

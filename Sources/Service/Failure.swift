@@ -4,14 +4,14 @@ import Store
 import TransferEngine
 import Transfers
 
-/// Why a command did not do what it should, in the words of this layer.
+/// The reason why a command failed, in the terms of this layer.
 ///
-/// The one place where errors of the parts below are told apart, so that nothing above has to know them. Total.
+/// The only place that distinguishes the errors of lower layers, so that no higher layer has to know them. Total.
 package enum Failure: Error, Sendable {
     case domain(DomainError)
     case refused(Refused)
     case service(ServiceError)
-    /// The client has left, or the service shuts down.
+    /// The client has disconnected, or the service shuts down.
     case cancelled
     /// A fault of the service or of the machine.
     case unexpected(String)
@@ -40,7 +40,7 @@ package enum Failure: Error, Sendable {
 }
 
 extension BadURL {
-    /// What is wrong with the URL and what would be right, for a person.
+    /// A text for people about the error in the URL and its correction.
     var explanation: String {
         switch self {
         case .malformed: "This is no absolute URL."
@@ -54,7 +54,7 @@ extension BadURL {
 }
 
 extension Failure {
-    /// Whether a limit of the app leaves no room for the order that is named.
+    /// Whether a limit of the app leaves no room for the order at ``orderIndex``.
     package var isFull: Bool {
         switch self {
         case .domain(.tooManyTasks), .domain(.storedBytesExceeded): true
@@ -62,7 +62,7 @@ extension Failure {
         }
     }
 
-    /// Which of many orders is at fault, where that is known.
+    /// The index of the failed order among many, if it is known.
     package var orderIndex: Int? {
         switch self {
         case .domain(.clientTaskConflict(let index)), .domain(.bodyNotFound(let index)),

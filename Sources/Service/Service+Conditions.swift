@@ -4,10 +4,10 @@ import Store
 package import Transfers
 
 extension Service {
-    /// Declares the conditions of the whole service; transfers and fetches that wait for them are looked at again.
+    /// Declares the conditions of the whole service. Transfers and fetches that wait for them are checked again.
     ///
-    /// - Parameter seen: What must be declared now, nil for anything.
-    /// - Throws: ``DomainError/revisionMismatch`` when something else is.
+    /// - Parameter seen: The declaration that must be current, nil for any.
+    /// - Throws: ``DomainError/revisionMismatch`` if another one is current.
     package func declareConditions(
         _ declared: Conditions, _ refreshStatus: BackgroundRefreshStatus,
         replacing seen: (conditions: Conditions, refreshStatus: BackgroundRefreshStatus)? = nil
@@ -22,13 +22,13 @@ extension Service {
         inbox.tell(.queued)
     }
 
-    /// The declared conditions, as they are in memory; where other nodes may have declared others, as they are stored.
+    /// The declared conditions: from memory, or from the store if other nodes may have declared others.
     package func declaredConditions() async throws -> CurrentConditions {
         if isShared { try await loadConditions() }
         return conditions
     }
 
-    /// Takes the declared conditions from the store into memory.
+    /// Loads the declared conditions from the store into memory.
     func loadConditions() async throws {
         let declared = try await store.conditions()
         conditions.set(declared.conditions, declared.refreshStatus)

@@ -2,7 +2,7 @@ import Base
 import Store
 import Transfers
 
-/// The store's secrets were sealed with another master key than the one at hand.
+/// The store's secrets were sealed with another master key than the given one.
 package struct WrongMasterKey: Error {
     package init() {}
 }

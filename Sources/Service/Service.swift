@@ -7,18 +7,18 @@ package import Store
 import TransferEngine
 package import Transfers
 
-/// What the service refuses before the store is asked.
+/// Errors of the service that occur before the store is queried.
 package enum ServiceError: Error, Hashable, Sendable {
-    /// No operator's root of that name, or no such file below it.
+    /// No root of that name is configured, or no such file exists below it.
     case fileUnavailable(index: Int, detail: String)
-    /// The destination's root is none of the operator's.
+    /// The destination's root is not configured.
     case unknownRoot(index: Int, name: String)
-    /// The bucket is none of the operator's.
+    /// The bucket is not configured.
     case unknownBucket(index: Int, name: String, place: BucketPlace)
-    /// The task whose content should be sent has none.
+    /// The task whose content is to be sent has none.
     case contentUnavailable(index: Int)
     case resumeDataInvalid(index: Int)
-    /// Not a URL that a transfer can be made to. The index is that of the order, nil where there is only one.
+    /// Not a URL for a transfer. The index is that of the order, nil if there is only one.
     case invalidURL(index: Int?, detail: String)
     /// Below the floor of free bytes.
     case insufficientStorage
@@ -30,18 +30,18 @@ package enum ServiceError: Error, Hashable, Sendable {
     case overloaded
     case shuttingDown
     case bodyTooLong(limit: Int64)
-    /// The digest that the client sent is not that of the bytes.
+    /// The digest that the client sent is not the one of the bytes.
     case digestMismatch
-    /// The client went on from another offset than the draft's.
+    /// The client sent another offset than the draft's.
     case uploadOffsetMismatch(offset: Int64)
 }
 
-/// Where an order names a bucket.
+/// The member of an order that names a bucket.
 package enum BucketPlace: Hashable, Sendable { case request, body, destination }
 
 /// Commands and queries of the API, and the loops behind them.
 ///
-/// A command validates, stores in one commit, and lets ``Outlet`` carry out what the commit left to do.
+/// A command validates, stores in one commit, and passes the aftermath of the commit to ``Outlet``.
 package final class Service: Sendable {
     package let store: Store
     let engine: TransferEngine
@@ -60,9 +60,9 @@ package final class Service: Sendable {
     let startedAt: Timestamp
     let draining = Locked(false)
     package let nodes: Nodes
-    /// Drafts of bodies that are being appended to.
+    /// Drafts of bodies with an append in flight.
     let appending = Locked<Set<String>>([])
-    /// Bytes of files that wait in memory for the commits of their tasks.
+    /// Bytes of files that are kept in memory until the commits of their tasks.
     let heldBytes = Locked(0)
     let damagedContents = DamagedContents()
 
@@ -72,7 +72,7 @@ package final class Service: Sendable {
     package var attendance: Attendance { outlet.attendance }
     package var live: LiveTransfers { outlet.transfers }
 
-    /// - Parameter transferThreads: Event loops that perform transfers.
+    /// - Parameter transferThreads: The number of event loops for transfers.
     package init(
         settings: ServiceSettings, store place: Store.Place, sealer: Sealer, transferThreads: Int, clock: Clock,
         log: Log,
@@ -124,15 +124,15 @@ package final class Service: Sendable {
         ProcessMeters.register(metrics, startedAt: clock.now.milliseconds)
     }
 
-    /// Brings the metrics of the store up to date. What cannot be read stays as it was.
+    /// Updates the metrics of the store. A metric that cannot be read keeps its value.
     package func measureStore() async {
         guard let figures = try? await store.figures() else { return }
         storeMeters.show(figures, at: clock.now)
     }
 
-    /// Repairs what a crash left and makes the folders. Before anything is served.
+    /// Recovers from a crash and creates the folders, before any request is served.
     ///
-    /// - Parameter acceptsNewMasterKey: Whether to go on where the store's secrets were sealed with another key: they are
+    /// - Parameter acceptsNewMasterKey: Whether to start if the store's secrets were sealed with another key: they are
     ///   lost then.
     /// - Throws: ``WrongMasterKey``.
     package func prepare(acceptsNewMasterKey: Bool = false) async throws {
@@ -153,7 +153,7 @@ package final class Service: Sendable {
             return min(ServiceSettings.maximumUnrecorded, folder.written(outside: segments.ranges, of: task.rawValue))
         }
         if hasCrashed {
-            // Counted, and durably: removed before anything can be under way that it does not tell of.
+            // Counted, and durably: removed before a task is in flight that the crash marker does not cover.
             try await folder.removeCrashMark()
             log.error(
                 "the service crashed the last time", ("suspects", recovered.suspects), ("failed", recovered.failed))
@@ -173,7 +173,7 @@ package final class Service: Sendable {
         }
     }
 
-    /// Runs scheduler, relauncher, janitor and the watch over the disk until it is cancelled.
+    /// Runs scheduler, relauncher, janitor and the other loops until it is cancelled.
     package func run() async throws {
         try await Store.loop {
             try await withThrowingTaskGroup { group in
@@ -193,13 +193,13 @@ package final class Service: Sendable {
         }
     }
 
-    /// Threads on which the reads of requests need no other.
+    /// Threads on which the reads of requests run without a switch of threads.
     package func readers(of owner: Int64) -> any TaskExecutor { store.readers(of: owner) }
 
     /// Whether new work is refused because the service shuts down.
     package var isDraining: Bool { draining.withLock { $0 } }
 
-    /// Stops claiming, stops transfers with their bytes synced, and waits until that is stored.
+    /// Stops claiming, interrupts transfers with their bytes synced, and waits until their state is stored.
     package func drain(within limit: Duration) async {
         draining.withLock { $0 = true }
         inbox.tell(.drain)
@@ -208,13 +208,13 @@ package final class Service: Sendable {
         await engine.shutdown(within: .milliseconds(max(100, deadline - clock.monotonic())))
     }
 
-    /// Closes the store; nothing may be asked afterwards.
+    /// Closes the store; no query may follow.
     package func close() { store.close() }
 
     // MARK: Health
 
-    /// Why the service is not ready, or nil: the store must take writes, the disk have room, the bucket of contents let
-    /// this node in, nothing be draining.
+    /// Why the service is not ready, or nil: the store must accept writes, the disk have free space, the bucket of
+    /// contents accept this node, and nothing be draining.
     package func unreadiness() async -> Unreadiness? {
         if isDraining { return Unreadiness(error: .shuttingDown, detail: "The service is shutting down.") }
         if nodes.isDraining { return Unreadiness(error: .shuttingDown, detail: "This node was drained.") }

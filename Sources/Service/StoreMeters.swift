@@ -2,7 +2,7 @@ import Base
 import Core
 import Store
 
-/// What is counted about the store.
+/// The metrics of the store.
 struct StoreMeters: Sendable {
     private let commits: Metrics.Histogram
     private let writes: Metrics.Counter

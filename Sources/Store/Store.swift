@@ -4,23 +4,23 @@ package import SQL
 
 /// The domain at rest: one method for each use, one transaction for each method.
 ///
-/// Time, identifiers and randomness are arguments. Every method that changes something is durable when it returns.
+/// Time, identifiers and randomness are arguments. A method that changes state is durable when it returns.
 package final class Store: Sendable {
     let database: Database
     let documents: Documents
     let policies: Policies
-    /// What this process is called among those that share the store; nil with a file, which has one.
+    /// The name of this process among the nodes of a shared store; `nil` with SQLite, which has one node.
     package let node: String?
-    /// The last lane that was looked at for being idle.
+    /// The last lane checked by the chore that deletes idle lanes.
     let idleLaneCursor = Locked<Int64>(0)
 
-    /// What the store must know to keep its promises.
+    /// The settings and callbacks on which the store's decisions depend.
     package struct Policies: Sendable {
-        /// How long contents live once their event is acknowledged.
+        /// The retention of contents after the acknowledgement of their event.
         package var contentRetention: Duration
-        /// How long contents live while it is not.
+        /// The retention of unacknowledged contents.
         package var unacknowledgedRetention: Duration
-        /// Whether a client is attached to a session, or was a moment ago. The service keeps this in memory.
+        /// The presence in a session, which the service keeps in memory.
         package var presence: @Sendable (SessionID) -> Presence
 
         package init(
@@ -33,21 +33,21 @@ package final class Store: Sendable {
         }
     }
 
-    /// Where the database is.
+    /// The location of the database.
     package enum Place: Sendable {
-        /// A file of SQLite.
+        /// A SQLite file.
         case file(String)
-        /// A PostgreSQL server, in which this process has a name. Nodes share it that keep contents in one place.
+        /// A PostgreSQL server, and the name of this process there. Nodes that share it keep contents in one place.
         case server(PostgreSQLServer, node: String, contents: String? = nil)
 
-        /// Whether other nodes may have it as well.
+        /// Whether other nodes may use the database too.
         package var isShared: Bool { if case .server = self { true } else { false } }
     }
 
-    /// Opens the database, bringing an older schema forward.
+    /// Opens the database and migrates an older schema.
     ///
     /// - Parameters:
-    ///   - profile: What the process says of itself to the others, where it shares the store.
+    ///   - profile: The description of this process for other nodes, if they share the store.
     ///   - onFatalError: Ends the process: a commit in doubt cannot be repaired while the process runs.
     package init(
         _ place: Place, profile: NodeProfile? = nil, sealer: Sealer, policies: Policies, log: Log,
@@ -78,16 +78,16 @@ package final class Store: Sendable {
         self.policies = policies
     }
 
-    /// Runs a loop of the service, whose reads do not wait behind those of requests.
+    /// Runs a loop of the service, whose reads do not queue behind those of requests.
     package static func loop<Result>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {
         try await Database.$readingParty.withValue(.loops, operation: body, isolation: isolation)
     }
 
-    /// Does what a loop begins with, and again each second while something is in its way.
+    /// Runs the first step of a loop, and repeats it each second while an ``Obstacle`` prevents it.
     ///
-    /// - Throws: What another try would end with as well; `CancellationError`.
+    /// - Throws: An error that a retry would not avoid; `CancellationError`.
     package static func insist<Result>(
         isolation: isolated (any Actor)? = #isolation, on body: () async throws -> Result
     ) async throws -> Result {
@@ -100,7 +100,7 @@ package final class Store: Sendable {
         }
     }
 
-    /// Threads on which the reads of requests need no other, for whom an owner's tasks take turns with others'.
+    /// The executor of request reads: reads need no other thread, and the owner's tasks alternate with other owners'.
     package func readers(of owner: Int64) -> any TaskExecutor { database.readers(for: .requests).turns(of: owner) }
 
     package func close() { database.close() }
@@ -117,21 +117,21 @@ package final class Store: Sendable {
     }
 }
 
-/// What a commit came to.
+/// The outcome of a commit.
 package struct StoreCommit: Sendable {
-    /// Changes that it made durable.
+    /// The number of changes that the commit made durable.
     package let writes: Int
     package let duration: Duration
-    /// Length of the write-ahead log after it; 0 where a server has the store.
+    /// The length of the write-ahead log after the commit; 0 with PostgreSQL.
     package let logBytes: Int
-    /// Times that a server was waited for; 0 with a file.
+    /// The number of round trips to the server; 0 with SQLite.
     package let roundTrips: Int
 }
 
 extension Optional {
-    /// What was looked for.
+    /// The value, if there is one.
     ///
-    /// - Throws: ``DomainError/notFound`` where there is none.
+    /// - Throws: ``DomainError/notFound`` for `nil`.
     func orNotFound() throws(DomainError) -> Wrapped {
         guard let self else { throw .notFound }
         return self

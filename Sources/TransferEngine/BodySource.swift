@@ -3,24 +3,24 @@ import Files
 import Formats
 import Glibc
 
-/// The bytes of a request's body, read from the start as often as libcurl likes. Belongs to the loop's thread.
+/// The bytes of a request's body. libcurl may read them from the start several times. Used on the loop's thread.
 final class BodySource {
     private enum Bytes {
         case memory([UInt8])
         case file(ReadAhead, offset: Int64)
     }
 
-    /// What a stored body was when it was stored.
+    /// The digest of a stored body.
     struct Seal {
         let sha256: [UInt8]
-        /// Knows the bytes before the first one that is sent.
+        /// The digest state of the bytes before the first one sent.
         var before = PausableDigest(.sha256)
     }
 
     let length: Int64
     private let bytes: Bytes
     private let seal: Seal?
-    /// Knows the bytes up to `position`, where they are compared.
+    /// The digest state of the bytes up to `position`, if they are compared.
     private var digest: PausableDigest?
     private(set) var position: Int64 = 0
 
@@ -38,14 +38,14 @@ final class BodySource {
         self.length = length
     }
 
-    /// What reads the file.
+    /// The reader of the body's file, if any.
     var ahead: ReadAhead? {
         if case .file(let ahead, _) = bytes { ahead } else { nil }
     }
 
-    /// Fills `buffer` as far as it can; 0 at the end, nil where the bytes are on their way. A file that ends too early is
-    /// `ENODATA`. The last bytes are kept back where all together are not those that were stored, so that no server has the
-    /// whole of a damaged body.
+    /// Fills `buffer` as far as possible; returns 0 at the end and `nil` while bytes are being read. A file that is too
+    /// short fails with `ENODATA`. If the digest does not match, the last bytes are not sent, so that no server
+    /// receives the whole of a damaged body.
     func read(into buffer: UnsafeMutableRawBufferPointer, now: Int64) throws(TransferFault) -> Int? {
         let wanted = Int(min(Int64(buffer.count), length - position))
         guard wanted > 0 else { return 0 }
@@ -66,11 +66,11 @@ final class BodySource {
         return count
     }
 
-    /// Goes back, for a request that is sent again. False where there is no such position.
+    /// Seeks for a repeated request. False if the position is outside the body.
     func seek(to offset: Int64) -> Bool {
         guard (0...length).contains(offset) else { return false }
         position = offset
-        // libcurl goes back to the start alone.
+        // libcurl seeks to the start only.
         digest = offset == 0 ? seal?.before : nil
         return true
     }

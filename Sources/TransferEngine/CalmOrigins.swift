@@ -1,8 +1,8 @@
 import Base
 import Core
 
-/// Origins that asked for calm by HTTP/2 (ENHANCE_YOUR_CALM, RFC 9113 section 7): for ten minutes they are spoken to in
-/// HTTP/1.1, where so many streams at once cannot be.
+/// Origins that sent ENHANCE_YOUR_CALM (RFC 9113 section 7). For ten minutes, requests to them use HTTP/1.1, which
+/// limits concurrent requests per connection to one.
 final class CalmOrigins: Sendable {
     private static let time: Int64 = 600_000
     private static let maximum = 1000

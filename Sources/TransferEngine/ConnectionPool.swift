@@ -3,7 +3,7 @@ import CCurl
 import CLinux
 import Files
 
-/// The sockets of all pools of a loop, and who they belong to.
+/// The sockets of all pools of a loop, and the pool of each.
 final class SocketWatch {
     let epoll: Epoll
     private var owners: [Int32: ConnectionPool] = [:]
@@ -42,20 +42,20 @@ extension SocketWatch: Sendable {}
 
 /// The connections of one pool on one loop. Corresponds to `CURLM *`.
 ///
-/// A multi handle for each pool: libcurl shares connections, TLS sessions and looked-up names within a multi handle, and
+/// One multi handle per pool: libcurl shares connections, TLS sessions and resolved names within a multi handle, and
 /// nothing between two.
 final class ConnectionPool {
     private let raw: UnsafeMutableRawPointer
     private let watch: SocketWatch
     private let state: LoopState
     private var isClosed = false
-    /// Exchanges on it.
+    /// The number of exchanges in the pool.
     private(set) var active = 0
-    /// When the last exchange left (monotonic ms).
+    /// When the last exchange was removed (monotonic ms).
     private(set) var idleSince: Int64
-    /// Servers (`host:port`) that asked for a certificate in a handshake of this pool.
+    /// Servers (`host:port`) that requested a certificate in a handshake of this pool.
     var certificateAskers: Set<String> = []
-    /// When libcurl wants to be called.
+    /// When libcurl wants its next timeout call (monotonic ms).
     private(set) var alarm: Int64?
 
     init(_ watch: SocketWatch, _ state: LoopState) {
@@ -78,7 +78,7 @@ final class ConnectionPool {
 
     deinit { precondition(isClosed, "a pool is closed before it goes") }
 
-    /// Closes all connections. No exchange may be left.
+    /// Closes all connections. The pool must have no exchanges.
     func close() {
         guard !isClosed else { return }
         isClosed = true
@@ -99,7 +99,7 @@ final class ConnectionPool {
         if active == 0 { idleSince = state.now }
     }
 
-    /// Lets libcurl deal with a socket that is ready.
+    /// Passes a ready socket to libcurl.
     func act(on socket: Int32, _ ready: Epoll.Interest) {
         var what: Int32 = 0
         if ready.contains(.read) { what |= CURL_CSELECT_IN }
@@ -109,17 +109,17 @@ final class ConnectionPool {
         check(curl_multi_socket_action(raw, socket, what, &running))
     }
 
-    /// Lets libcurl deal with its alarm, where it is due.
+    /// Calls libcurl if its timeout is due.
     func actOnAlarm() {
         guard let due = alarm, due <= state.now else { return }
         alarm = nil
-        // libcurl does not say that there is no next alarm where it has already been called for the last one.
+        // libcurl does not report that it needs no next timeout after it was called for the last one.
         state.alarmsChanged = true
         var running: Int32 = 0
         check(curl_multi_socket_action(raw, -1 /* CURL_SOCKET_TIMEOUT */, 0, &running))
     }
 
-    /// The next exchange that libcurl is done with.
+    /// The next exchange that libcurl has finished.
     func nextFinished() -> (easy: UnsafeMutableRawPointer, code: CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(raw, &left) {
@@ -144,15 +144,15 @@ final class ConnectionPool {
 @available(*, unavailable)
 extension ConnectionPool: Sendable {}
 
-/// What a loop's turn has in common with libcurl's callbacks.
+/// State shared by a loop and libcurl's callbacks.
 final class LoopState {
-    /// Monotonic milliseconds, asked of the system a few times a turn.
+    /// Monotonic milliseconds, read from the clock a few times per turn.
     var now: Int64 = 0
-    /// Some pool's alarm is not what it was.
+    /// Whether the timeout of a pool has changed.
     var alarmsChanged = false
-    /// Exchanges whose callbacks found something to do that cannot be done inside a callback.
+    /// Exchanges with work from callbacks that cannot be done inside a callback.
     var needingAttention: [Exchange] = []
-    /// Exchanges that wait for a buffer, by their apps.
+    /// Exchanges that wait for a buffer, by app.
     var awaitingBuffer = OwnerTurns<Exchange>()
 }
 

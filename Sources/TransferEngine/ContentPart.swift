@@ -4,12 +4,12 @@ package import Core
 package struct ContentPart: Sendable {
     /// From 1.
     package let number: Int
-    /// Where it begins in the content.
+    /// The offset of the first byte in the content.
     package let offset: Int64
     package let bytes: [UInt8]
-    /// The plan that it is part of.
+    /// The plan that the part belongs to.
     package let plan: PartPlan
-    /// What a part that is longer than usual has of the memory for all of them.
+    /// The memory granted for a part that is longer than usual.
     private let grant: PartMemory.Grant?
 
     init(number: Int, offset: Int64, bytes: [UInt8], plan: PartPlan, grant: PartMemory.Grant? = nil) {
@@ -23,9 +23,9 @@ package struct ContentPart: Sendable {
     package var end: Int64 { offset + Int64(bytes.count) }
 }
 
-/// Gathers the bytes of one exchange into parts. Belongs to the loop's thread.
+/// Collects the bytes of one exchange into parts. Used on the loop's thread.
 struct PartGatherer {
-    /// Bytes of a part that are taken while the one before it is on its way, and before there is memory for all of it.
+    /// The bytes of a part accepted while the previous part is being stored, or before memory for all of it is granted.
     private static let ahead = PartPlan.usual / 8
 
     private let plan: PartPlan
@@ -40,21 +40,22 @@ struct PartGatherer {
         number = count + 1
     }
 
-    /// The same place for another content, from its start.
+    /// A gatherer with the same seat, for another content from its start.
     func restarted(_ plan: PartPlan) -> PartGatherer { PartGatherer(plan, after: 0, seat) }
 
     private var offset: Int64 { plan.offset(ofPart: number) }
 
-    /// Whether bytes may be taken now, with so many at hand that are not recorded.
+    /// Whether bytes may be accepted now, with `unrecorded` bytes received and not recorded.
     ///
-    /// While a part is on its way only the beginning of the next one is taken: what a kill costs has to come again.
+    /// While a part is being stored, only the beginning of the next one is accepted, because a kill loses unrecorded
+    /// bytes.
     mutating func mayTake(unrecorded: Int64) -> Bool {
         let gathered = Int64(bytes.count)
         if gathered < Self.ahead { return true }
         return unrecorded <= gathered && hasMemory()
     }
 
-    /// Sees to it that there is memory for a part that is longer than usual.
+    /// Requests memory for a part that is longer than usual. False if it is not granted yet.
     private mutating func hasMemory() -> Bool {
         let length = plan.length(ofPart: number)
         guard let seat, length > PartPlan.usual, grant == nil else { return true }
@@ -64,7 +65,7 @@ struct PartGatherer {
         return true
     }
 
-    /// Takes bytes, and returns the parts that they fill.
+    /// Accepts bytes, and returns the parts that they complete.
     mutating func take(_ piece: UnsafeRawBufferPointer, ofContent expected: Int64?) -> [ContentPart] {
         var (rest, full) = (piece[...], [ContentPart]())
         while !rest.isEmpty {
@@ -87,6 +88,6 @@ struct PartGatherer {
         return part
     }
 
-    /// What is left at the end: nothing where the last part was full.
+    /// The last part: `nil` if the previous part was complete and nothing is left.
     mutating func takeLast() -> ContentPart? { bytes.isEmpty && number > 1 ? nil : takePart() }
 }

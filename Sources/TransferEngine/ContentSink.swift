@@ -4,21 +4,21 @@ import Files
 import Formats
 import Glibc
 
-/// Where kept bytes of one exchange go: memory first, a file when they outgrow it. On their way to the file they are
-/// gathered in buffers.
+/// The destination of one exchange's kept bytes: memory first, a file when they outgrow it. Bytes for the file are
+/// collected in buffers.
 ///
-/// Belongs to the loop's thread. Opens nothing itself: ``PartialFileOpening`` does, on a disk thread.
+/// Used on the loop's thread. ``PartialFileOpening`` opens the file, on a disk thread.
 final class ContentSink {
     enum Answer: Equatable {
         case taken
-        /// Nothing was taken: the bytes need the file, which is not open yet.
+        /// No bytes were accepted: they need the file, which is not open yet.
         case needsFile
-        /// The end is reached; what fits was taken.
+        /// The end is reached. Bytes up to the end were accepted.
         case full
         case failed(SystemError)
     }
 
-    /// The file for the content, nil where it stays in memory.
+    /// The file for the content; `nil` if it stays in memory.
     let path: String?
     private let limit: Int
     private let algorithms: [DigestAlgorithm]
@@ -26,23 +26,23 @@ final class ContentSink {
     private let pieceLength: Int
     private var memory: [UInt8] = []
     private(set) var file: PartialFile?
-    /// What was not handed to the file yet.
+    /// Bytes not yet passed to the file.
     private var buffer: DiskBuffer?
-    /// Bytes of content at hand.
+    /// The length of the received content.
     private(set) var length: Int64
-    /// So far the file is written and digested.
+    /// The length of the prefix that is written and digested.
     private(set) var written: Int64
-    /// Up to where it is durable.
+    /// The durable offset.
     private(set) var synced: Int64
-    /// Content behind this offset is not wanted.
+    /// Content after this offset is not wanted.
     var end = Int64.max
     private(set) var isTruncated = false
-    /// Where the content is handed out in parts.
+    /// Collects parts, if the content is delivered in parts.
     private var gatherer: PartGatherer?
 
     /// - Parameters:
     ///   - seat: For parts that are longer than usual.
-    ///   - maximumUnrecorded: As ``ExchangeRequest/maximumUnrecorded``: pieces are short enough for several.
+    ///   - maximumUnrecorded: See ``ExchangeRequest/maximumUnrecorded``: the limit has room for several pieces.
     init(_ plan: SinkPlan, _ buffers: BufferPool, _ seat: PartMemory.Seat? = nil, maximumUnrecorded: Int64?) {
         switch plan {
         case .memory(let limit):
@@ -77,10 +77,10 @@ final class ContentSink {
         self.pieceLength = pieceLength
     }
 
-    /// Whether content of this length belongs into the file from the start.
+    /// Whether content of this length goes to the file from the start.
     func isLarge(_ announced: Int64) -> Bool { path != nil && announced > Int64(limit) }
 
-    /// Forgets everything, for content that begins anew.
+    /// Discards everything, for content that restarts.
     func restart() {
         memory = []
         buffer = nil
@@ -91,26 +91,26 @@ final class ContentSink {
 
     // MARK: Parts
 
-    /// Begins with the first part of a content, of which the length is known or not. Without effect on other sinks.
+    /// Starts with the first part of a content of known or unknown length. No effect on other sinks.
     func beginParts(expected: Int64?) {
         gatherer = gatherer?.restarted(PartPlan(expected: expected))
     }
 
-    /// Whether bytes may be taken now, with so many told and not yet recorded.
+    /// Whether bytes may be accepted now, with `unrecorded` reported bytes not yet recorded.
     func mayTakePart(unrecorded: Int64) -> Bool { gatherer?.mayTake(unrecorded: unrecorded) ?? true }
 
     var isInParts: Bool { gatherer != nil }
 
-    /// Takes bytes, and returns the parts that they fill.
+    /// Accepts bytes, and returns the parts that they complete.
     func takeParts(_ bytes: UnsafeRawBufferPointer, ofContent expected: Int64?) -> [ContentPart] {
         length += Int64(bytes.count)
         return gatherer?.take(bytes, ofContent: expected) ?? []
     }
 
-    /// The part behind those that were handed out.
+    /// The last part, after the delivered ones.
     func takeLastPart() -> ContentPart? { gatherer?.takeLast() }
 
-    /// Takes the opened file, and writes into it what is in memory.
+    /// Adopts the opened file, and writes the bytes in memory into it.
     func adopt(_ file: PartialFile) {
         self.file = file
         if memory.isEmpty {
@@ -147,14 +147,14 @@ final class ContentSink {
         return .taken
     }
 
-    /// Sees to it that there is a buffer for the next bytes of the file. False where others have all of them.
+    /// Allocates a buffer for the next bytes of the file. False if none is free.
     func reserve() -> Bool {
         if file != nil, buffer == nil { buffer = newBuffer(at: length) }
         return file == nil || buffer != nil
     }
 
-    /// Puts bytes into a buffer, and hands the file one that is full. False where it cannot: libcurl brings 16 KiB at most
-    /// (`CURL_MAX_WRITE_SIZE`).
+    /// Appends bytes to a buffer, and passes a full buffer to the file. False without a buffer. libcurl passes at most
+    /// 16 KiB (`CURL_MAX_WRITE_SIZE`).
     private func gather(_ bytes: UnsafeRawBufferPointer, for file: PartialFile) -> Bool {
         guard bytes.count > 0 else { return true }
         guard let full = buffer, full.append(bytes) else { return false }
@@ -174,7 +174,7 @@ final class ContentSink {
         return buffer
     }
 
-    /// Hands the file what is gathered, though it is less than a piece.
+    /// Passes collected bytes to the file, even if they do not fill a piece.
     func flush() {
         guard let buffer = buffer.take(), buffer.count > 0 else { return }
         file?.write(buffer)
@@ -182,13 +182,13 @@ final class ContentSink {
 
     var bytesInMemory: Int { memory.count }
 
-    /// Bytes that were not handed to the file yet.
+    /// Bytes not yet passed to the file.
     var gathered: Int { buffer?.count ?? 0 }
 
-    /// The file is written and digested so far.
+    /// Records that the file is written and digested up to `offset`.
     func reach(_ offset: Int64) { written = max(written, offset) }
 
-    /// The file is durable so far.
+    /// Records that the file is durable up to `offset`.
     func note(synced offset: Int64) {
         reach(offset)
         synced = max(synced, offset)
@@ -197,25 +197,25 @@ final class ContentSink {
     /// Written bytes that are not durable.
     var unsynced: Int64 { written - synced }
 
-    /// Whether nothing is on its way to the disk.
+    /// Whether no write is in flight.
     var isIdle: Bool { length - Int64(gathered) == written }
 
-    /// Whether there are bytes that the disk should have after a while.
+    /// Whether there are bytes to sync after the sync interval.
     var isBehind: Bool { unsynced > 0 || gathered > 0 && isIdle }
 
-    /// Whether the disk has all that came.
+    /// Whether all received bytes are durable.
     var isSettled: Bool { file == nil || synced == length }
 
-    /// What is at hand, for the result. `wasKept`: the judge wanted content.
+    /// The received content, for the result. `wasKept`: the judge wanted content.
     func content(wasKept: Bool) -> ReceivedContent {
         if isInParts { return wasKept ? .parts(length: length) : .none }
         if let path, file != nil || length > 0 && memory.isEmpty { return .file(path: path, length: length) }
         return wasKept ? .memory(memory) : .none
     }
 
-    /// Leaves it at what the file holds by now: after a failure fewer bytes than came.
+    /// Reduces the length to the bytes written by now: after a failure, fewer than received.
     ///
-    /// - Returns: Their SHA-256; nil if there is no file, or no digest is wanted.
+    /// - Returns: Their SHA-256; `nil` if there is no file, or no digest is wanted.
     func settle() -> [UInt8]? {
         buffer = nil
         guard let mark = file?.reached else { return nil }
@@ -223,7 +223,7 @@ final class ContentSink {
         return mark.sha256
     }
 
-    /// The digests of all content. Once.
+    /// The digests of all content. May be called once.
     func finishDigests() -> [DigestAlgorithm: [UInt8]] {
         if let file { return file.finishDigests() }
         return Dictionary(algorithms.map { ($0, Digest.of(memory, $0)) }) { first, _ in first }

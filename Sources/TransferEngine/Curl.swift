@@ -1,10 +1,10 @@
 import CCurl
 import Glibc
 
-/// The library as a whole.
+/// libcurl as a whole.
 enum Curl {
-    /// Set up once, before the first handle. Without OpenSSL's `atexit` handler, which frees its tables while other
-    /// threads still shake hands.
+    /// Initialized once, before the first handle. Without OpenSSL's `atexit` handler, which frees its tables while
+    /// other threads may be in handshakes.
     static let isReady: Bool = {
         typealias Initialize = @convention(c) (UInt64, OpaquePointer?) -> Int32
         _ = symbol("OPENSSL_init_crypto", Initialize.self)?(0x0008_0000, nil)  // OPENSSL_INIT_NO_ATEXIT
@@ -12,7 +12,7 @@ enum Curl {
     }()
 }
 
-/// A C function of a library that libcurl brought into the process, and that no header of ours names.
+/// A C function of a library that libcurl loaded, and for which there is no header.
 func symbol<Function>(_ name: String, _ type: Function.Type) -> Function? {
     dlsym(nil, name).map { unsafeBitCast($0, to: type) }
 }
@@ -39,10 +39,10 @@ final class Easy {
         message.deallocate()
     }
 
-    /// Forgets all options, for the next exchange.
+    /// Resets all options for the next exchange.
     func reset() {
         // curl_easy_reset keeps cookies: "It does not change the following information kept in the handle: live
-        // connections, the Session ID cache, the DNS cache, the cookies". Null ends the engine, and them.
+        // connections, the Session ID cache, the DNS cache, the cookies". Null ends the cookie engine.
         set(CURLOPT_COOKIEFILE, nil as UnsafeMutableRawPointer?)
         curl_easy_reset(raw)
         freeLists()
@@ -59,12 +59,12 @@ final class Easy {
 
     // MARK: Options
 
-    /// Sets an option that can only fail through a mistake of ours.
+    /// Sets an option that can only fail through a programming error.
     func set(_ option: CURLoption, _ value: Int) {
         check(ccurl_easy_set_long(raw, option, value), option)
     }
 
-    /// Sets a size that libcurl keeps as it was where the handle still has its last exchange's buffer.
+    /// Sets a buffer size. libcurl ignores it if the handle still has the buffer of its last exchange.
     func prefer(_ option: CURLoption, _ value: Int) { _ = ccurl_easy_set_long(raw, option, value) }
 
     func set(_ option: CURLoption, offset: Int64) {
@@ -89,7 +89,7 @@ final class Easy {
         check(ccurl_easy_set_before_request_function(raw, beforeRequest), CURLOPT_PREREQFUNCTION)
     }
 
-    /// Shows the context of each handshake before it begins. Only some TLS libraries have one: nothing is shown by others.
+    /// Passes the TLS context to the callback before each handshake. Only some TLS libraries support this.
     func set(beforeHandshake: ccurl_handshake_function) { _ = ccurl_easy_set_handshake_function(raw, beforeHandshake) }
 
     /// Sets an option whose value comes from a user.
@@ -121,7 +121,7 @@ final class Easy {
         check(ccurl_easy_set_list(raw, option, list), option)
     }
 
-    /// Gives lines to the cookie engine. What it does not understand it drops.
+    /// Adds lines to the cookie engine, which ignores invalid lines.
     func add(cookies: [String]) {
         for cookie in cookies { _ = ccurl_easy_set_string(raw, CURLOPT_COOKIELIST, cookie) }
     }
@@ -142,14 +142,14 @@ final class Easy {
         return ccurl_easy_get_offset(raw, info, &value) == CURLE_OK ? Int64(value) : 0
     }
 
-    /// Nil where libcurl has none, or an empty one.
+    /// `nil` if libcurl has no value or an empty one.
     func string(_ info: CURLINFO) -> String? {
         var value: UnsafeMutablePointer<CChar>?
         guard ccurl_easy_get_string(raw, info, &value) == CURLE_OK, let value, value[0] != 0 else { return nil }
         return String(cString: value)
     }
 
-    /// All lines of the cookie engine that have not expired.
+    /// All unexpired lines of the cookie engine.
     var cookies: [String] {
         var list: UnsafeMutablePointer<curl_slist>?
         guard ccurl_easy_get_list(raw, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
@@ -157,7 +157,7 @@ final class Easy {
         return Self.lines(of: list)
     }
 
-    /// OpenSSL's `SSL *`, only while the connection is in use.
+    /// OpenSSL's `SSL *`, valid only while the connection is in use.
     var tlsSession: UnsafeMutableRawPointer? {
         var info: UnsafeMutablePointer<curl_tlssessioninfo>?
         guard ccurl_easy_get_tls(raw, &info) == CURLE_OK, let info, info.pointee.backend == CURLSSLBACKEND_OPENSSL

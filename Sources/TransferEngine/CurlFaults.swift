@@ -2,7 +2,7 @@ import CCurl
 import Glibc
 
 extension TransferFault {
-    /// What libcurl's code alone does not say.
+    /// Details that libcurl's code does not include.
     struct Facts {
         var message = ""
         var errno: Int32 = 0
@@ -13,7 +13,7 @@ extension TransferFault {
         var hasProxy = false
         var hasClientCertificate = false
 
-        /// Whether the server refused the certificate that it was shown (RFC 8446 section 6.2). In TLS 1.3 the alert comes
+        /// Whether the server rejected the client certificate (RFC 8446 section 6.2). In TLS 1.3 the alert arrives
         /// after the handshake, as an error of reading or sending.
         var isCertificateRefused: Bool {
             let alerts = [
@@ -24,7 +24,7 @@ extension TransferFault {
         }
     }
 
-    /// What a failed transfer's code means. Codes as measured with libcurl 7.88.
+    /// The fault for a failed transfer's code. Codes as measured with libcurl 7.88.
     init(_ code: CURLcode, _ facts: Facts) {
         switch code {
         case CURLE_URL_MALFORMAT: self = .badRequest
@@ -38,7 +38,7 @@ extension TransferFault {
             self = Self.security(code, facts)
         case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_CONTENT_ENCODING:
             self = .unparsableResponse
-        // One header line without end: libcurl's own buffer gives up at 100 KiB.
+        // A header line without an end: libcurl's own buffer fails at 100 KiB.
         case CURLE_OUT_OF_MEMORY where facts.isRequestSent && !facts.hasHead: self = .headersTooLarge
         case CURLE_PARTIAL_FILE: self = .shortBody
         case CURLE_GOT_NOTHING: self = .emptyReply
@@ -71,7 +71,7 @@ extension TransferFault {
         return .tlsHandshake(interrupted: facts.errno == ECONNRESET || broken.contains { facts.message.contains($0) })
     }
 
-    /// The reasons of OpenSSL (`x509_vfy.h`). libcurl checks the host's name itself, which the result does not show.
+    /// The fault for OpenSSL's verification result (`x509_vfy.h`). The host name is checked by libcurl.
     private static func certificate(_ facts: Facts) -> TransferFault {
         switch facts.verifyResult {
         case _ where facts.message.contains("subject name") || facts.message.contains("subjectAltName"):

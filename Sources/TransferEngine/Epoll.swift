@@ -2,7 +2,7 @@ import Base
 import CLinux
 import Glibc
 
-/// The readiness of many descriptors. Corresponds to an epoll descriptor; owned by one thread.
+/// Readiness of many descriptors. Corresponds to an epoll descriptor; used by one thread.
 final class Epoll {
     struct Interest: OptionSet, Sendable {
         let rawValue: UInt32
@@ -28,7 +28,7 @@ final class Epoll {
 
     func watch(_ socket: Int32, _ interest: Interest) {
         var event = epoll_event(events: interest.rawValue, data: epoll_data_t(fd: socket))
-        // A descriptor number may have been closed and given out again: whether it is watched is the kernel's to say.
+        // A descriptor number may have been closed and reused: only the kernel knows whether it is watched.
         if epoll_ctl(descriptor, EPOLL_CTL_MOD, socket, &event) != 0, errno == ENOENT {
             let code = epoll_ctl(descriptor, EPOLL_CTL_ADD, socket, &event)
             precondition(code == 0, "epoll_ctl: \(errno)")
@@ -40,7 +40,7 @@ final class Epoll {
         _ = epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, &event)
     }
 
-    /// Waits for at most `milliseconds` (for ever when negative) and hands over what is ready.
+    /// Waits for at most `milliseconds` (without limit if negative) and passes ready descriptors to `handle`.
     func wait(milliseconds: Int32, _ handle: (Int32, Interest) -> Void) {
         let count = epoll_wait(descriptor, events, Int32(Self.capacity), milliseconds)
         guard count > 0 else { return }

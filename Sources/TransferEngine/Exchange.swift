@@ -10,27 +10,27 @@ import Synchronization
 ///     │            └──▶ probing ──▲
 ///     └───────────────────────────┘
 /// ```
-/// `preparing` waits for names, the body's file and the digests of what is there already; `running` belongs to
-/// libcurl; `probing` asks for the key of a server that was not trusted; `concluding` waits for the disk.
+/// `preparing` waits for names, the body's file and the digest of the kept prefix. libcurl performs `running`.
+/// `probing` reads the key of an untrusted server. `concluding` waits for the disk.
 final class Exchange {
     enum Stage {
         case preparing(Preparation)
         case running(Running)
         indirect case probing(Handle, ExchangeResult)
-        /// The result is what is known before the disk is done.
+        /// The result before the disk work has ended.
         indirect case concluding(ExchangeResult)
     }
 
-    /// What libcurl works with, and gives back.
+    /// libcurl's part of the exchange, returned at its end.
     struct Handle {
         let easy: Easy
         let pool: ConnectionPool
     }
 
-    /// What the disk is to do for the content, or does.
+    /// The disk work for the content that is due or in flight.
     enum FileWork: Equatable {
         case none
-        /// The partial file is needed, holding this many bytes.
+        /// The partial file is needed, with this many bytes kept.
         case wanted(prefix: Int64)
         case opening
         case syncing
@@ -41,23 +41,23 @@ final class Exchange {
     let sink: ContentSink
     let state: LoopState
     let room: DiskRoom
-    /// Where heads go as they come.
+    /// Receives response heads and other reports.
     let report: @Sendable (ExchangeReport) -> Void
     /// Monotonic ms.
     let started: Int64
 
     var stage: Stage
     var fileWork = FileWork.none
-    /// Judged addresses for libcurl, `host:port:address,…`.
+    /// Permitted addresses for libcurl, `host:port:address,…`.
     var pins: [String] = []
-    /// Where the last connection was opened to, or tried.
+    /// The peer of the last connection or connection attempt.
     var peer: (address: IPAddress, port: UInt16)?
-    /// `errno` of the last system call that failed in libcurl, 0 where none did.
+    /// `errno` of the last failed system call in libcurl; 0 if none failed.
     var systemError: Int32 = 0
-    /// What the egress policy refused: for the operator's log, not for the app.
+    /// The address that the egress policy denied. For the operator's log, not for the app.
     var denied: (address: IPAddress, port: UInt16)?
     var metrics: TransactionMetrics
-    /// ``ExchangeRequest/maximumUnrecorded``, or what it was set to since.
+    /// The current limit, initially ``ExchangeRequest/maximumUnrecorded``.
     var maximumUnrecorded: Int64?
 
     init(
@@ -86,7 +86,7 @@ final class Exchange {
 
     // MARK: Time
 
-    /// The fault of a limit that has passed, if any.
+    /// The fault of a time limit that has passed, if any.
     var overdue: TransferFault? {
         if let total = request.totalTimeout, state.now >= started + total.milliseconds { return .totalTimeout }
         switch stage {
@@ -98,7 +98,7 @@ final class Exchange {
         }
     }
 
-    /// When to look at this exchange again at the latest.
+    /// When the limits of this exchange must be checked again at the latest.
     var deadline: Int64 {
         let end = request.totalTimeout.map { started.addingSaturated($0.milliseconds) } ?? .max
         switch stage {
@@ -109,7 +109,7 @@ final class Exchange {
         }
     }
 
-    /// Sets the bytes a second in each direction.
+    /// Sets the bandwidth limit of each direction, in bytes per second.
     func setLimit(_ limit: Int64?) {
         switch stage {
         case .preparing(let preparation): preparation.bandwidthLimit = limit
@@ -120,14 +120,14 @@ final class Exchange {
 
     // MARK: Sockets
 
-    /// Asks the egress policy, and remembers what it refused.
+    /// Checks an address against the egress policy, and records a denied one.
     func mayReach(_ address: IPAddress, _ port: UInt16) -> Bool {
         guard !request.egress.permits(address, port: port) else { return true }
         denied = (address, port)
         return false
     }
 
-    /// A socket is wanted. False where the address may not be reached.
+    /// Called before a socket is opened. False if the address is denied.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
         guard mayReach(address, port) else { return false }
         peer = (address, port)
@@ -137,27 +137,27 @@ final class Exchange {
         return true
     }
 
-    /// The request is about to be written. False where the peer may not be reached.
+    /// Called before the request is written. False if the peer is denied.
     func beforeRequest(remote: String, port: UInt16) -> Bool {
         guard let address = IPAddress(remote), mayReach(address, port) else { return false }
         if case .running(let running) = stage { running.requestBegins() }
         return true
     }
 
-    /// A socket of this exchange is not to be watched any more.
+    /// Called when a socket of this exchange was closed.
     func socketIsGone() {
         if case .running(let running) = stage { running.socketIsGone() }
     }
 
     // MARK: The end
 
-    /// The result where libcurl never had the request.
+    /// The result of an exchange that libcurl never received.
     func result(_ outcome: ExchangeOutcome, _ code: CURLcode = CURLE_OK) -> ExchangeResult {
         ExchangeResult(
             outcome: outcome, metrics: metrics, curlCode: code.rawValue, cookies: request.cookies ?? [])
     }
 
-    /// The result with the content, when the disk is done too.
+    /// The result with the content, after the disk work has ended.
     func completed(_ result: ExchangeResult) -> ExchangeResult {
         var result = result
         let isComplete = result.outcome == .complete
@@ -176,7 +176,7 @@ final class Exchange {
 }
 
 extension Exchange {
-    /// `ADDRESS:PORT` of the peer, or `HOST:PORT` where there was no connection.
+    /// `ADDRESS:PORT` of the peer, or `HOST:PORT` without a connection.
     private func peerName(_ metrics: TransactionMetrics) -> String {
         let remote = metrics.remoteAddress.flatMap { IPAddress($0) }
         let known =
@@ -199,14 +199,14 @@ extension Exchange {
 extension Exchange: Sendable {}
 
 extension Exchange {
-    /// Whose name was looked up.
+    /// The host whose name was looked up.
     enum Name: Sendable {
         case target, proxy
 
         var need: Preparation.Needs { self == .proxy ? .proxy : .target }
     }
 
-    /// What there is to wait for before libcurl gets the request.
+    /// The preparations that must end before libcurl receives the request.
     final class Preparation {
         struct Needs: OptionSet {
             let rawValue: Int
@@ -217,9 +217,9 @@ extension Exchange {
         }
 
         var needs: Needs = []
-        /// Names whose look-up has not begun, since others come first.
+        /// Names whose look-up has not begun, because others have the turn.
         var waitsForTurn: Needs = []
-        /// When the last of its look-ups began, or the wait for a turn (monotonic ms).
+        /// When the last of its look-ups, or the wait for a turn, began (monotonic ms).
         var namesSince: Int64
         var body: BodySource?
         var bandwidthLimit: Int64?

@@ -5,7 +5,7 @@ import Files
 import Glibc
 import Synchronization
 
-/// What libcurl's callbacks bring to an exchange, on its loop's thread, inside a call of the library.
+/// The effects of libcurl's callbacks on an exchange, on its loop's thread, inside a call of the library.
 extension Exchange.Running {
     func requestBegins() {
         isRequestSent = true
@@ -22,12 +22,12 @@ extension Exchange.Running {
 
     // MARK: Heads
 
-    /// One header line. False ends the exchange.
+    /// Handles one header line. False ends the exchange.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         lastActivity = state.now
         do throws(HeadParser.Refused) {
             if isTunnelling {
-                // The proxy's answer is libcurl's to judge; its challenge is for us.
+                // libcurl handles the proxy's response; its challenge is handled here.
                 if case .final(let head)? = try tunnelParser.take(line) { tunnelHead = head }
                 return true
             }
@@ -47,18 +47,18 @@ extension Exchange.Running {
         }
     }
 
-    /// What comes before the request is sent answers the request for a tunnel.
+    /// A response before the request is sent answers the CONNECT request.
     private var isTunnelling: Bool { !isRequestSent && exchange.wantsTunnel }
 
-    /// The request is sent, and this line comes before any that sets a cookie.
+    /// The request was sent, and no line that sets a cookie has been parsed yet.
     private func addLateCookies() {
-        // A digest challenge is answered with another request, which shall not have them either.
+        // libcurl answers a digest challenge with another request, which must not send the cookies either.
         guard !lateCookies.isEmpty, !exchange.request.mayBeChallenged else { return }
         easy.add(cookies: lateCookies)
         lateCookies = []
     }
 
-    /// A final head without body that was held back is the answer after all.
+    /// Settles a final head without body that was held back as a possible challenge.
     func settleAtEnd() {
         guard let head = receiving.provisionalHead, receiving.answer == nil else { return }
         do throws(HeadParser.Refused) { _ = try settle(head) } catch { cut = .fault(error.fault) }
@@ -72,7 +72,7 @@ extension Exchange.Running {
         meter.enter(.receiving)
         noteConnection()
         let hasTwoFramings = announced != nil && isChunked
-        // What comes after this answer cannot be trusted.
+        // Bytes after such a response cannot be trusted.
         if hasTwoFramings { easy.set(CURLOPT_FORBID_REUSE, 1) }
         let judgement = exchange.request.judge(head)
         receiving.answer = Exchange.Answer(
@@ -101,7 +101,7 @@ extension Exchange.Running {
         let missing = length.map { min($0, sink.end) - sink.length } ?? 0
         let isLarge = hasBody && (length.map(sink.isLarge) ?? false)
         if sink.isInParts {
-            // A part that a server begins earlier than it was asked to is not in memory.
+            // A part that the server begins at an earlier offset than requested is not in memory.
             guard offset == 0 || offset == sink.length else { return end(.prefixMissing) }
             if offset == 0 {
                 sink.restart()
@@ -111,19 +111,19 @@ extension Exchange.Running {
         } else if offset != sink.length {
             if case .stretch = exchange.request.sink { return end(.prefixMissing) }
             want(prefix: offset)
-            // The content goes on from another offset than was asked for.
+            // The content continues at another offset than requested.
             receiving.recorded = min(receiving.recorded, offset)
             sink.restart()
         } else if sink.file == nil, isLarge {
             want(prefix: 0)
         }
         meter.length.store(offset, ordering: .relaxed)
-        // What is too much for the disk is left where it is, rather than fetched as far as it goes.
+        // Content that does not fit the disk is refused at once, instead of failing after a partial transfer.
         guard !isLarge || exchange.room.fits(missing) else { return end(.disk(errno: ENOSPC)) }
         return true
     }
 
-    /// What can only be asked while the connection is in use.
+    /// Records facts that are available only while the connection is in use.
     private func noteConnection() {
         let url = exchange.url
         guard url.isSecure, exchange.metrics.negotiatedTLSProtocolVersion == nil, let session = easy.tlsSession,
@@ -131,16 +131,16 @@ extension Exchange.Running {
         else { return }
         exchange.metrics.negotiatedTLSProtocolVersion = facts.version
         exchange.metrics.negotiatedTLSCipherSuite = facts.cipher
-        // A session of TLS that is taken up again does not ask again.
+        // A resumed TLS session does not request a certificate again.
         if facts.asksForCertificate { handle.pool.certificateAskers.insert(url.hostAndPort) }
         asksForCertificate = handle.pool.certificateAskers.contains(url.hostAndPort)
     }
 
-    // MARK: Bytes of the answer
+    // MARK: Bytes of the response
 
     enum Taken { case all, pause, end }
 
-    /// Bytes of the body.
+    /// Handles bytes of the body.
     func take(_ bytes: UnsafeRawBufferPointer) -> Taken {
         lastActivity = state.now
         if let head = receiving.provisionalHead, receiving.answer == nil {
@@ -180,7 +180,7 @@ extension Exchange.Running {
             if sink.isBehind, !wasBehind { callForAttention() }
             return .all
         case .needsFile:
-            // The bytes in memory go into the file first.
+            // The bytes in memory go to the file first.
             guard exchange.room.take(sink.bytesInMemory) else { return end(.disk(errno: ENOSPC)) }
             want(prefix: 0)
             return pause(.file)
@@ -202,7 +202,7 @@ extension Exchange.Running {
         return .all
     }
 
-    /// Whether so many bytes more would make more unrecorded ones than there may be.
+    /// Whether `count` further bytes would exceed the limit of unrecorded bytes.
     private func exceedsRecord(by count: Int) -> Bool {
         guard let maximum = exchange.maximumUnrecorded else { return false }
         return sink.length + Int64(count) - receiving.recorded > maximum
@@ -250,7 +250,7 @@ extension Exchange.Running {
 
     enum Given { case bytes(Int), pause, failed }
 
-    /// Bytes of our body for libcurl.
+    /// Passes bytes of the request's body to libcurl.
     func give(_ buffer: UnsafeMutableRawBufferPointer) -> Given {
         lastActivity = state.now
         guard let body = sending.body else { return .bytes(0) }
@@ -275,7 +275,7 @@ extension Exchange.Running {
 }
 
 extension ExchangeRequest {
-    /// Whether libcurl may answer this head itself; it drops the body then, so the first byte of one settles it.
+    /// Whether libcurl may answer this head itself. It discards the body then, so the first body byte settles the head.
     fileprivate func isChallenge(_ head: ResponseHead) -> Bool {
         head.status == 401 && usesDigest || head.status == 407 && proxyUsesDigest
     }

@@ -2,7 +2,7 @@ import CCurl
 import Core
 
 extension Exchange.Running {
-    /// Asks libcurl what happened, before the handle is given back: what is known of the result before the disk is done.
+    /// Queries libcurl before the handle is returned: the part of the result that does not depend on the disk.
     func result(_ outcome: ExchangeOutcome, _ code: CURLcode, _ message: String) -> ExchangeResult {
         let answer = receiving.answer
         var result = ExchangeResult(
@@ -56,8 +56,8 @@ extension Exchange.Running {
         return metrics
     }
 
-    /// When the last byte of the request was sent; nil where the body was not sent whole. libcurl's clock and ours may
-    /// differ by a millisecond.
+    /// When the last byte of the request was sent; `nil` if the body was not sent completely. libcurl's clock may
+    /// differ from the engine's by a millisecond.
     private func requestEnd(_ metrics: TransactionMetrics) -> Timestamp? {
         guard let body = sending.body, body.length > 0 else { return metrics.requestStartDate }
         guard let endedAt = sending.endedAt, let start = metrics.requestStartDate else { return nil }

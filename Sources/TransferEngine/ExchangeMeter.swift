@@ -1,15 +1,15 @@
 import Base
 import Synchronization
 
-/// Figures of a running exchange: written by its loop, read by any thread.
+/// Counters of a running exchange: written by its loop, read by any thread.
 final class ExchangeMeter: Sendable {
     let phase = Atomic<UInt8>(ExchangeProgress.Phase.resolving.rawValue)
     let length = Atomic<Int64>(0)
     let received = Atomic<Int64>(0)
     let sent = Atomic<Int64>(0)
-    /// -1 where it is not known.
+    /// -1 if unknown.
     let expected = Atomic<Int64>(-1)
-    /// Whether the result of the disk thread that digests is not needed any more.
+    /// Whether a digest on a disk thread is no longer needed.
     let isAbandoned = Atomic<Bool>(false)
 
     func enter(_ phase: ExchangeProgress.Phase) { self.phase.store(phase.rawValue, ordering: .relaxed) }
@@ -23,7 +23,7 @@ final class ExchangeMeter: Sendable {
     }
 }
 
-/// Which exchanges run, and on which loop.
+/// The running exchanges, with the loop of each.
 final class ExchangeDirectory: Sendable {
     private struct Table {
         var places: [ExchangeID: (loop: Int, meter: ExchangeMeter)] = [:]
@@ -31,15 +31,15 @@ final class ExchangeDirectory: Sendable {
         var isClosed = false
     }
 
-    /// How many more exchanges than the idlest loop the preferred one may have: connections are found again where the
-    /// last exchange with the same origin ran, but one origin should not keep a single thread busy.
+    /// The allowed excess of exchanges on the preferred loop over the least busy one. Connections are reused on the
+    /// loop of the last exchange with the origin, but one origin should not overload a single thread.
     private static let tolerance = 32
 
     private let table: Locked<Table>
 
     init(loops: Int) { table = Locked(Table(load: Array(repeating: 0, count: loops))) }
 
-    /// Enters an exchange and chooses its loop. Nil when closed.
+    /// Adds an exchange and chooses its loop; `nil` after the engine was closed.
     func enter(_ id: ExchangeID, preferred: Int, _ meter: ExchangeMeter) -> Int? {
         table.withLock { table in
             guard !table.isClosed else { return nil }

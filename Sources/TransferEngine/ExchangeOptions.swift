@@ -2,11 +2,11 @@ import CCurl
 import Core
 import Glibc
 
-/// How a request becomes options of libcurl, and how its callbacks find the exchange.
+/// The translation of a request into libcurl options, and of callback contexts into exchanges.
 extension Exchange {
-    /// Sets everything on a fresh handle. Throws where the request's own values do not fit.
+    /// Sets all options on a fresh handle. Throws for invalid values of the request.
     ///
-    /// - Parameter avoidsHTTP2: The origin asked for calm by HTTP/2.
+    /// - Parameter avoidsHTTP2: Whether the origin sent ENHANCE_YOUR_CALM.
     func configure(_ running: Running, avoidsHTTP2: Bool) throws(CurlError) {
         let easy = running.easy
         try setCommon(easy)
@@ -30,8 +30,8 @@ extension Exchange {
         }
     }
 
-    /// The same server without trust and without a request: only its key is wanted. The key comes early in the handshake,
-    /// which may fail afterwards: with TLS 1.2 a server that demands a certificate of the client ends it.
+    /// Connects to the same server without verification and without a request, to read its key. The handshake may fail
+    /// after the key was received: with TLS 1.2 a server that requires a client certificate ends it.
     func configureProbe(_ easy: Easy, avoidsHTTP2: Bool) throws(CurlError) {
         try setCommon(easy)
         try setTransport(easy, avoidsHTTP2)
@@ -55,13 +55,13 @@ extension Exchange {
         easy.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, wantsTunnel ? 0 : 1)
         easy.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
-        // Small pieces where few bytes a second may flow, large ones where they would cost calls.
+        // Small buffers for low bandwidth limits, large ones otherwise to save calls.
         let isLimited = (request.bandwidthLimit ?? .max) < 1 << 20
         if request.sink.isFile, !isLimited { easy.prefer(CURLOPT_BUFFERSIZE, 64 * 1024) }
         if isLimited { easy.prefer(CURLOPT_UPLOAD_BUFFERSIZE, 16 * 1024) }
     }
 
-    /// Whether a proxy is asked for a way through (CONNECT).
+    /// Whether the request needs a tunnel through the proxy (CONNECT).
     var wantsTunnel: Bool {
         guard let proxy = request.proxy, url.isSecure else { return false }
         return proxy.kind == .http || proxy.kind == .https
@@ -92,7 +92,7 @@ extension Exchange {
         try setRoots(easy)
         var pins = tls.pinnedPublicKeys
         if let key = tls.trustedServerKey {
-            // The key stands for the certificate and the name; a callback would let the pool share the connection.
+            // The key replaces the certificate and the name. A callback would allow the pool to share the connection.
             easy.set(CURLOPT_SSL_VERIFYPEER, 0)
             easy.set(CURLOPT_SSL_VERIFYHOST, 0)
             pins = pins.isEmpty || pins.contains(key) ? [key] : ["sha256/"]
@@ -118,7 +118,7 @@ extension Exchange {
 
     private func setProxy(_ easy: Easy) throws(CurlError) {
         guard let proxy = request.proxy else {
-            // Neither the environment's proxies nor its exceptions.
+            // Ignores the environment's proxies and exceptions.
             try easy.set(CURLOPT_PROXY, "")
             return try easy.set(CURLOPT_NOPROXY, "*")
         }
@@ -142,17 +142,17 @@ extension Exchange {
         _ password: CURLoption
     ) throws(CurlError) {
         guard let authentication else { return }
-        // libcurl arms a scheme that is wanted alone ahead of any challenge. Until it has a nonce it sends requests with a
-        // body of 0 bytes, and 7.88 leaves that mark on the connection for the requests of others. Of two wanted schemes
-        // it arms none before the server has named one; Bearer is never chosen, for want of a token.
+        // libcurl arms a single wanted scheme before any challenge. Until it has a nonce it sends requests with a body
+        // of 0 bytes, and 7.88 leaves that state on the connection for other requests. With two wanted schemes it arms
+        // none before the server has named one. Bearer is never chosen, because there is no token.
         let digest = 2 /* CURLAUTH_DIGEST */ | 64 /* CURLAUTH_BEARER */
         easy.set(scheme, authentication.isDigest ? digest : 1 /* CURLAUTH_BASIC */)
         try easy.set(user, authentication.user)
         try easy.set(password, authentication.password)
     }
 
-    /// Turns libcurl's cookie engine on. Cookies that shall not be sent are given to it with the answer's first line, so
-    /// that it can tell which of them the answer deletes.
+    /// Enables libcurl's cookie engine. Cookies that must not be sent are added with the first line of the response, so
+    /// that the engine can determine which of them the response deletes.
     private func setCookies(_ running: Running) throws(CurlError) {
         guard let cookies = request.cookies else { return }
         try running.easy.set(CURLOPT_COOKIEFILE, "")
@@ -161,7 +161,7 @@ extension Exchange {
 
     private func setMethod(_ easy: Easy, _ body: BodySource?) throws(CurlError) {
         let method = request.method
-        // A long body that a challenge would have us send twice waits up to a second for it.
+        // A long body that a challenge might require twice waits up to a second for the challenge.
         let awaitsChallenge = request.mayBeChallenged && body?.length ?? 0 >= 1 << 20
         var suppressed = awaitsChallenge ? ["Accept"] : ["Expect", "Accept"]
         if let body {
@@ -171,7 +171,7 @@ extension Exchange {
         } else if method == "HEAD" {
             easy.set(CURLOPT_NOBODY, 1)
         } else if ["POST", "PUT", "PATCH"].contains(method) {
-            // A method that expects content says that there is none (RFC 9110 section 8.6).
+            // A request with a method that expects content declares an empty body (RFC 9110 section 8.6).
             easy.set(CURLOPT_POST, 1)
             easy.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: 0)
             try easy.set(CURLOPT_POSTFIELDS, "")
@@ -188,10 +188,10 @@ extension Exchange {
         easy.set(CURLOPT_HTTPHEADER, list: lines)
     }
 
-    /// Fields that follow from the request and its body, not from the caller.
+    /// Fields derived from the request and its body, not set by the caller.
     private static let own: Set<String> = ["content-length", "transfer-encoding", "expect"]
 
-    /// Whether method and header fields can stand in a request without changing its shape.
+    /// Whether method and header fields are valid in a request and cannot change its framing.
     static func isSendable(_ request: ExchangeRequest) -> Bool {
         func isToken(_ text: String) -> Bool {
             !text.isEmpty
@@ -270,13 +270,13 @@ private func socketWanted(
     return descriptor
 }
 
-/// Keeps the kernel from holding more than 2 MiB that wait for a part to be stored: what it has is lost with the process.
-/// A clamp of the window would not: the kernel moves it along when it enlarges the buffer by itself.
+/// Limits the kernel to 2 MiB of received bytes while a part is stored, because they are lost with the process. A
+/// window clamp would not suffice: the kernel raises it when it enlarges the buffer.
 private func boundReceiveBuffer(of descriptor: Int32) {
     if mayBoundReceiveBuffers { setReceiveBuffer(of: descriptor) }
 }
 
-/// Whether `net.core.rmem_max` allows so large a buffer. A smaller one would make far origins slow: the kernel's choice stays.
+/// Whether `net.core.rmem_max` allows a buffer of this size. A smaller one would slow down distant origins.
 private let mayBoundReceiveBuffers: Bool = {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { return false }
@@ -302,7 +302,7 @@ private func requestBegins(
     return CURL_PREREQFUNC_OK
 }
 
-/// The handshake of a probe: with the server, which is not verified, or with a proxy before it, which is.
+/// Called for the handshake of a probe, with the unverified server or with a verified proxy before it.
 private func handshakeBegins(
     _ easy: UnsafeMutableRawPointer?, _ settings: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?
 ) -> CURLcode {

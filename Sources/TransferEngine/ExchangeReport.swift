@@ -1,83 +1,82 @@
 package import Core
 package import Formats
 
-/// What the engine tells, in order for each exchange; `ended` is the last word.
+/// The reports of the engine, in order for each exchange; `ended` is the last one.
 package enum ExchangeReport: Sendable {
     case head(ExchangeID, ResponseHead, HeadJudgement)
     /// A 1xx head, such as 104 for resumable uploads.
     case informational(ExchangeID, ResponseHead)
-    /// The file is on disk up to this offset of the content: every 4 MiB or 2 s of received bytes.
+    /// The file is durable up to this offset of the content: every 4 MiB or 2 s of received bytes.
     ///
-    /// The digest is that of the bytes up to there, where one was asked for.
+    /// The digest covers the bytes up to the offset, if one was requested.
     case durable(ExchangeID, offset: Int64, sha256: [UInt8]?)
-    /// The next part of a content that comes in parts, in order.
+    /// The next part of a content that is delivered in parts, in order.
     case part(ExchangeID, ContentPart)
-    /// Indirect, since reports are handed on in arrays, and no other is nearly as large.
+    /// Indirect, because reports are passed on in arrays, and no other case is nearly as large.
     indirect case ended(ExchangeID, ExchangeResult)
 }
 
 package enum ExchangeOutcome: Hashable, Sendable {
-    /// The answer is whole, as far as its framing tells.
+    /// The response is complete according to its framing.
     case complete
     case failed(TransferFault)
-    /// By ``TransferEngine/stop(_:)``, by the judge, or because the engine shuts down.
+    /// Ended by ``TransferEngine/stop(_:)``, by the judge, or by the engine's shutdown.
     case stopped
 }
 
-/// Content at hand when an exchange ended.
+/// The content received by the end of an exchange.
 package enum ReceivedContent: Hashable, Sendable {
     case none
     case memory([UInt8])
     /// The file is synced and holds exactly `length` bytes.
     case file(path: String, length: Int64)
-    /// Handed out as parts, what was elsewhere already included.
+    /// Delivered as parts; the length includes parts stored earlier.
     case parts(length: Int64)
 }
 
 package struct ExchangeResult: Sendable {
     package var outcome: ExchangeOutcome
-    /// The final head, where one came.
+    /// The final head, if one was received.
     package var head: ResponseHead?
-    /// Kept content, the resumed prefix included. Of failed and stopped exchanges too.
+    /// Kept content, including the resumed prefix. Also set for failed and stopped exchanges.
     package var received = ReceivedContent.none
-    /// More than ``SinkPlan/memory(limit:)`` came, and was not read.
+    /// Whether the response was longer than ``SinkPlan/memory(limit:)`` and the rest was not read.
     package var receivedTruncated = false
-    /// The part behind those that were told, of a complete exchange with ``SinkPlan/parts(_:after:)``; the first one even
-    /// where it is empty.
+    /// The part after the reported ones, for a complete exchange with ``SinkPlan/parts(_:after:)``. The first part is
+    /// set even if it is empty.
     package var lastPart: ContentPart?
-    /// The body that the judge did not want kept.
+    /// A body that the judge did not want to keep.
     package var side: [UInt8] = []
     package var sideTruncated = false
-    /// Bytes of content at hand.
+    /// The length of the received content.
     package var length: Int64 = 0
-    /// Whether the framing said where the body ends. False for one that ends with its connection.
+    /// Whether the framing determined the end of the body. False for a body that ends with its connection.
     package var lengthVerified = false
     /// Digests of the whole content, for complete exchanges with ``SinkPlan/content``.
     package var digests: [DigestAlgorithm: [UInt8]] = [:]
-    /// Of the bytes in the file, where the exchange is not complete and opened it.
+    /// The digest of the bytes in the file, if the exchange opened it and is not complete.
     package var partialSHA256: [UInt8]?
-    /// Times and facts. What the answer means is for others to add.
+    /// Times and facts. The meaning of the response is added elsewhere.
     package var metrics: TransactionMetrics
-    /// libcurl's code, 0 where it found no fault, and its message. For the operator's log.
+    /// libcurl's code, 0 without a fault, and its message. For the operator's log.
     package var curlCode: UInt32 = 0
     package var curlMessage = ""
-    /// The host of the URL.
     package var host = ""
-    /// The other end of the connection, or of the try to make one: `ADDRESS:PORT`, else `HOST:PORT` of the URL, behind
-    /// `the proxy ` where it is one.
+    /// The peer of the connection or connection attempt: `ADDRESS:PORT`, otherwise `HOST:PORT` of the URL, with the
+    /// prefix `the proxy ` if it is a proxy.
     package var peer = ""
-    /// `errno` of the system call that failed, 0 where none did or libcurl does not tell.
+    /// `errno` of the failed system call; 0 if none failed or libcurl does not report it.
     package var systemError: Int32 = 0
-    /// `sha256/BASE64` of the server's public key after a failure of trust, where it could be had.
+    /// `sha256/BASE64` of the server's public key after a failure of trust, if it could be read.
     package var serverPublicKey: String?
-    /// What the cookie engine ended with, where it was on: the given lines without what was deleted or has expired, with
-    /// what the answer set.
+    /// The final state of the cookie engine, if enabled: the given lines, without those deleted or expired, and those
+    /// that the response set.
     package var cookies: [String]
-    /// The head is the proxy's refusal to make a tunnel: the request was not sent.
+    /// Whether the head is the proxy's refusal of a tunnel: the request was not sent.
     package var isOfProxy = false
-    /// What was made of the server's head; nil where none came.
+    /// The judge's result for the head; `nil` without a head.
     package var judgement: HeadJudgement?
-    /// Whether the server of this answer asked for a certificate when the connection was made.
+    /// Whether the server requested a certificate when the connection was opened.
     package var asksForCertificate = false
 
     /// Body bytes handed to the connection by this exchange.
@@ -86,7 +85,7 @@ package struct ExchangeResult: Sendable {
     /// Body bytes received by this exchange.
     package var bytesReceived: Int64 { metrics.countOfResponseBodyBytesReceived }
 
-    /// Whether `received` is the answer's body, and not what was there before.
+    /// Whether `received` is the body of this response, not earlier content.
     package var isBodyKept: Bool {
         if case .keep? = judgement?.body { true } else { false }
     }
@@ -99,16 +98,16 @@ extension TransactionMetrics {
     }
 }
 
-/// A running exchange, seen from outside.
+/// The progress of a running exchange.
 package struct ExchangeProgress: Hashable, Sendable {
     package enum Phase: UInt8, Sendable { case resolving, connecting, sending, receiving }
 
     package var phase: Phase
-    /// Bytes of content at hand, the resumed prefix included.
+    /// The length of the received content, including the resumed prefix.
     package var length: Int64
     /// Body bytes received by this exchange.
     package var bytesReceived: Int64
     package var bytesSent: Int64
-    /// Length of the whole content, where the head announced it.
+    /// The length of the whole content, if the head announced it.
     package var expectedLength: Int64?
 }

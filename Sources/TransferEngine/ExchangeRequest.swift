@@ -2,56 +2,56 @@ package import Core
 package import Files
 package import Formats
 
-/// Names one exchange for its whole life. The caller chooses it and never uses it twice.
+/// Identifies one exchange. The caller chooses it and never reuses it.
 package struct ExchangeID: Hashable, Sendable {
     package let rawValue: UInt64
 
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// One HTTP exchange: a request, where its answer goes, and the limits of both.
+/// One HTTP exchange: a request, the destination of its response, and limits.
 ///
-/// The engine sends what stands here and follows nothing: no redirects, no retries, and keeps no cookies but those given.
+/// The engine sends exactly this request. It follows no redirects, retries nothing, and keeps only the given cookies.
 package struct ExchangeRequest: Sendable {
     package var id: ExchangeID
-    /// Connections are shared among exchanges of one pool and never between pools: an app's id.
+    /// The app's id. Exchanges of one pool share connections, exchanges of different pools never do.
     package var pool: Int64
     package var method: String
     package var url: ParsedURL
-    /// Sent as they are. Only `Host`, `Content-Length`, `Connection` where HTTP asks for it, and the lines of
-    /// `httpAuthentication` are added; a `Content-Length` given here is left out in favour of the body's.
+    /// Sent unchanged. The engine adds only `Host`, `Content-Length`, `Connection` if HTTP requires it, and the lines
+    /// of `httpAuthentication`. A given `Content-Length` is replaced by the body's length.
     package var headers = HTTPFields()
     package var body = ExchangeBody.none
-    /// SHA-256 of all bytes of which `body` sends the last ones. They are compared before the last of them is sent; those of
-    /// ``ExchangeBody/fetched(_:offset:length:)`` only where all are sent.
+    /// SHA-256 of the whole content whose last bytes `body` sends, checked before the last bytes are sent. For
+    /// ``ExchangeBody/fetched(_:offset:length:)`` it is checked only if all bytes are sent.
     package var bodySHA256: [UInt8]?
     package var sink: SinkPlan
-    /// Judges the final head before any byte of its body is kept. Called once, on the engine's thread: be quick.
+    /// Judges the final head before any byte of its body is kept. Called once, on the engine's thread; must be quick.
     package var judge: @Sendable (ResponseHead) -> HeadJudgement
-    /// More content than this ends the exchange with ``TransferFault/tooLarge``, by announcement or by count.
+    /// A longer content ends the exchange with ``TransferFault/tooLarge``, when announced or when counted.
     package var maximumBytes: Int64?
-    /// The longest time without a byte in either direction once the request may be sent.
+    /// The maximum time without a byte in either direction after the request may be sent.
     package var idleTimeout = Duration.seconds(60)
-    /// For looking up the name, and again for connecting, the TLS handshake included.
+    /// The limit of the name look-up, and again of connecting with the TLS handshake.
     package var connectTimeout = Duration.seconds(30)
-    /// For the exchange as a whole, or no limit.
+    /// The limit of the whole exchange, if any.
     package var totalTimeout: Duration?
     package var tls = TLSSettings()
     package var proxy: ProxySettings?
     package var httpAuthentication: HTTPAuthentication?
-    /// Judged on each answer of the resolver, at the socket, and before each request.
+    /// Checked for each result of the resolver, for each socket, and before each request.
     package var egress: EgressPolicy
-    /// Bytes a second in each direction, or no limit.
+    /// The bandwidth limit of each direction in bytes per second, if any.
     package var bandwidthLimit: Int64?
-    /// Lines in the form of Netscape's cookie file that libcurl's cookie engine begins with; nil leaves the engine off.
+    /// Initial lines of libcurl's cookie engine in Netscape's format; `nil` disables the engine.
     package var cookies: [String]?
-    /// False: the answer's cookies are taken, but none are sent.
+    /// If false, the response's cookies are stored, but none are sent.
     package var sendsCookies = true
-    /// Never on a connection that was used before: if such a connection breaks before a byte of the answer, libcurl sends
-    /// the request again by itself.
+    /// Never reuses a connection: if a reused connection breaks before the first byte of the response, libcurl repeats
+    /// the request by itself.
     package var usesFreshConnection = false
-    /// Bytes of content that may be at hand beyond those that ``TransferEngine/recorded(_:upTo:)`` told of: until it tells
-    /// of more, the connection is not read. Nil if nothing reports it.
+    /// The maximum of received content beyond the offset passed to ``TransferEngine/recorded(_:upTo:)``. At the limit
+    /// the connection is not read. `nil` if no caller reports recorded offsets.
     package var maximumUnrecorded: Int64?
 
     package init(
@@ -68,34 +68,34 @@ package struct ExchangeRequest: Sendable {
     }
 }
 
-/// What is sent. It must stay as it is until the exchange ended: it may be read more than once.
+/// The body of a request. It may be read more than once, and must not change before the exchange has ended.
 package enum ExchangeBody: Sendable {
     case none
-    /// What of them is behind the offset.
+    /// The bytes after the offset.
     case bytes([UInt8], offset: Int64 = 0)
     case file(path: String, offset: Int64, length: Int64)
-    /// The bytes are fetched from a bucket while they are sent.
+    /// Bytes that are fetched from a bucket while they are sent.
     case fetched(Fetching, offset: Int64, length: Int64)
 }
 
-/// Where kept bytes go.
+/// The destination of kept bytes.
 package enum SinkPlan: Sendable {
-    /// Into memory. Reading stops beyond `limit` bytes: the exchange is complete and `receivedTruncated`.
+    /// Memory. Reading stops after `limit` bytes: the exchange is complete and `receivedTruncated`.
     case memory(limit: Int)
-    /// Into memory up to `threshold` bytes, into the file at `path` beyond, or where more are announced.
+    /// Memory up to `threshold` bytes, and the file at `path` for longer or larger announced content.
     ///
-    /// With a `resumeOffset` the first that many bytes are already in the file; they are digested, and what is behind
-    /// them is cut off, before the request is sent. Where they do not have the SHA-256 `resumeDigest`, they are not what
-    /// was received, and the exchange fails with ``TransferFault/prefixMissing``.
+    /// With a `resumeOffset`, that many bytes are already in the file. Before the request is sent, they are digested
+    /// and the rest is cut off. If their SHA-256 is not `resumeDigest`, the exchange fails with
+    /// ``TransferFault/prefixMissing``.
     case content(
         path: String, resumeOffset: Int64 = 0, resumeDigest: [UInt8]? = nil, threshold: Int = 64 * 1024,
         digests: [DigestAlgorithm] = [.sha256])
-    /// Into a stretch of the file at `path`, of which other exchanges write others: from `offset` on, up to `end`, where
-    /// reading stops and the exchange is complete. Nothing of the file is cut or digested. Offsets and lengths that the
-    /// engine tells count from the start of the content. Exchanges with the same `sync` hear of each other's.
+    /// A stretch of the file at `path`, to which other exchanges write other stretches: from `offset` up to `end`,
+    /// where reading stops and the exchange is complete. The file is neither cut nor digested. Reported offsets and
+    /// lengths count from the start of the content. Exchanges with the same `sync` share their syncs.
     case stretch(path: String, from: Int64, to: Int64? = nil, sync: SharedSync = SharedSync())
-    /// Into memory, part by part; each is told when it is full (``ExchangeReport/part(_:_:)``), the last one with the
-    /// result. So many parts of a plan are elsewhere already. Without a plan the answer's length makes one.
+    /// Memory, part by part. Each complete part is reported (``ExchangeReport/part(_:_:)``), the last one with the
+    /// result. `after` parts of the plan are stored already. Without a plan, the response's length determines one.
     case parts(PartPlan? = nil, after: Int = 0)
 
     var isFile: Bool {
@@ -106,10 +106,10 @@ package enum SinkPlan: Sendable {
     }
 }
 
-/// What the judge made of a final head. It comes back with the report.
+/// The judge's decision about a final head, returned with the report.
 package struct HeadJudgement: Hashable, Sendable {
     package var body: BodyDisposition
-    /// What a download's answer means for the bytes at hand. The engine hands it on.
+    /// The meaning of a download's response for the received bytes, passed on unchanged.
     package var verdict: ResumeVerdict?
 
     package init(_ body: BodyDisposition, _ verdict: ResumeVerdict? = nil) {
@@ -118,11 +118,11 @@ package struct HeadJudgement: Hashable, Sendable {
     }
 }
 
-/// What happens to the body of an answer.
+/// The treatment of a response's body.
 package enum BodyDisposition: Hashable, Sendable {
-    /// Kept from this offset of the content on: 0 starts anew, a 206 goes on at its first byte. At most `resumeOffset`.
+    /// Kept from this offset of the content on: 0 restarts, a 206 continues at its first byte. At most `resumeOffset`.
     case keep(at: Int64)
-    /// Read into the side buffer up to `limit` bytes, for error pages and redirects. What was kept before stays.
+    /// Read into the side buffer up to `limit` bytes, for error pages and redirects. Earlier content is kept.
     case discard(limit: Int)
     /// The exchange ends now, as ``ExchangeOutcome/stopped``.
     case stop
@@ -131,7 +131,7 @@ package enum BodyDisposition: Hashable, Sendable {
 package struct HTTPAuthentication: Sendable {
     package var user: String
     package var password: String
-    /// Whether the engine answers a digest challenge, so that only the answer after it is judged. Else Basic is sent.
+    /// Whether the engine answers a digest challenge and judges only the final response. Otherwise Basic is sent.
     package var isDigest: Bool
 
     package init(user: String, password: String, isDigest: Bool = false) {
@@ -143,7 +143,7 @@ package struct HTTPAuthentication: Sendable {
 
 package struct TLSSettings: Sendable {
     package var minimumVersion = SessionConfiguration.TLSVersion.tls12
-    /// `sha256/BASE64` of public keys (SubjectPublicKeyInfo); the server's own must be among them, where any are given.
+    /// `sha256/BASE64` of public keys (SubjectPublicKeyInfo). If there are any, the server's key must be among them.
     package var pinnedPublicKeys: [String] = []
     /// `sha256/BASE64` of the one public key that is trusted instead of certificates and host names.
     package var trustedServerKey: String?
@@ -166,7 +166,7 @@ package struct ClientCertificate: Sendable {
 }
 
 package struct ProxySettings: Sendable {
-    /// With `socks5` the name is looked up here, with `socks5h` by the proxy.
+    /// With `socks5` this process resolves the name, with `socks5h` the proxy does.
     package var kind: SessionConfiguration.Proxy.Kind
     package var host: String
     package var port: UInt16

@@ -3,39 +3,39 @@ import Core
 import Files
 
 extension Exchange {
-    /// An exchange in libcurl's hands.
+    /// An exchange that libcurl performs.
     ///
     /// libcurl's callbacks have its address: it lives as long as its handle is in the pool.
     final class Running {
-        /// Why a callback has libcurl end.
+        /// The reason for which a callback ends the exchange.
         enum Cut {
             case fault(TransferFault)
             /// Enough was read.
             case enough
-            /// The judge wants no more.
+            /// The judge stopped the exchange.
             case stopped
         }
 
         unowned let exchange: Exchange
         let handle: Handle
-        /// When libcurl got the request (ms since 1970).
+        /// When libcurl received the request (ms since 1970).
         let launched: Int64
         var lastActivity: Int64
         var lastSync: Int64
         var isRequestSent = false
         var receiving: Receiving
         var sending: Sending
-        /// Reads the proxy's answers to the request for a tunnel.
+        /// Parses the proxy's responses to the CONNECT request.
         var tunnelParser = HeadParser()
-        /// The last of them.
+        /// The last head of the proxy.
         var tunnelHead: ResponseHead?
-        /// Tells more than libcurl's code does.
+        /// A more specific reason than libcurl's code.
         var cut: Cut?
-        /// Cookies that are not sent: the cookie engine has to know them before it reads the answer's.
+        /// Cookies that are not sent, but that the cookie engine must know before it parses the response's cookies.
         var lateCookies: [String] = []
-        /// The server asked for a certificate, and answered without one.
+        /// Whether the server requested a certificate, and answered without one.
         var asksForCertificate = false
-        /// The socket of an address that could not be reached is gone.
+        /// Whether the socket of an unreachable address was closed.
         var lostSocket = false
         var needsAttention = false
 
@@ -52,15 +52,15 @@ extension Exchange {
         }
     }
 
-    /// What comes from the server.
+    /// The receiving direction.
     struct Receiving {
-        /// What libcurl waits for before it hands over more.
+        /// The reason for which receiving is paused.
         enum Pause: Equatable {
             /// The partial file.
             case file
-            /// That more of what is at hand is recorded.
+            /// More content must be recorded first.
             case record
-            /// A buffer for what goes to the file.
+            /// A buffer for bytes of the file.
             case buffer
             /// This moment (monotonic ms).
             case until(Int64)
@@ -76,24 +76,24 @@ extension Exchange {
         var side: [UInt8] = []
         var isSideTruncated = false
         var count: Int64 = 0
-        /// Bytes of content that need not be received again.
+        /// The length of the content that need not be received again.
         var recorded: Int64
     }
 
-    /// The final head and what follows from it.
+    /// The final head and its consequences.
     struct Answer {
         let head: ResponseHead
         let judgement: HeadJudgement
-        /// The length of the body as the head says.
+        /// The length of the body according to the head.
         let announcedLength: Int64?
         let isLengthVerified: Bool
-        /// It named a length and came in chunks.
+        /// Whether the response has both a length and chunks.
         let hasTwoFramings: Bool
     }
 
-    /// What goes to the server.
+    /// The sending direction.
     struct Sending {
-        /// What libcurl waits for before it asks for more.
+        /// The reason for which sending is paused.
         enum Pause: Equatable {
             /// The next bytes of the body.
             case body
@@ -104,7 +104,7 @@ extension Exchange {
         var throttle: Throttle
         let body: BodySource?
         var pause: Pause?
-        /// When the last byte of our body was given to libcurl.
+        /// When the last byte of the body was passed to libcurl.
         var endedAt: Int64?
     }
 }
@@ -118,7 +118,7 @@ extension Exchange.Running {
     var sink: ContentSink { exchange.sink }
     var easy: Easy { handle.easy }
 
-    /// Asks the loop to look here after libcurl's callbacks.
+    /// Asks the loop to handle this exchange after libcurl's callbacks.
     func callForAttention() {
         guard !needsAttention else { return }
         needsAttention = true
@@ -128,7 +128,7 @@ extension Exchange.Running {
     // MARK: Time
 
     static let syncInterval: Int64 = 2000
-    /// Half of what may be lost, so that bytes go on coming while these are synced and their offset is stored.
+    /// Half of the unrecorded limit, so that bytes arrive while earlier ones are synced and their offset is stored.
     private var syncBytes: Int64 { min(4 << 20, (exchange.maximumUnrecorded ?? .max) / 7 * 4) }
 
     /// Whether the file should be synced now.
@@ -137,7 +137,7 @@ extension Exchange.Running {
         return sink.unsynced >= syncBytes || receiving.pause == .record || isSyncDue
     }
 
-    /// Whether the file should have what is gathered now, though it is less than a piece.
+    /// Whether collected bytes should be written now, even if they do not fill a piece.
     var wantsFlush: Bool {
         guard sink.gathered > 0, sink.isIdle else { return false }
         return isSyncDue || receiving.pause == .record && receiving.recorded >= sink.written
@@ -145,16 +145,16 @@ extension Exchange.Running {
 
     private var isSyncDue: Bool { state.now >= lastSync + Self.syncInterval }
 
-    /// We make libcurl wait: silence is not the peer's.
+    /// Whether this side is pausing libcurl, so that silence is not the peer's.
     private var isPaused: Bool { receiving.pause != nil || sending.pause != nil }
 
-    /// When the peer has been silent for too long.
+    /// When the peer's silence becomes a timeout.
     var silenceEnd: Int64 {
         guard isRequestSent, !isPaused else { return .max }
         return lastActivity.addingSaturated(exchange.request.idleTimeout.milliseconds)
     }
 
-    /// When a limit of bytes a second lets libcurl go on.
+    /// When the bandwidth limit ends a pause.
     private var pauseEnd: Int64 {
         var end = Int64.max
         if case .until(let time)? = receiving.pause { end = time }
@@ -162,7 +162,7 @@ extension Exchange.Running {
         return end
     }
 
-    /// Whether a limit of bytes a second lets libcurl go on now.
+    /// Whether the bandwidth limit allows libcurl to continue now.
     var mayGoOn: Bool { pauseEnd <= state.now }
 
     var deadline: Int64 {
@@ -177,31 +177,31 @@ extension Exchange.Running {
         let now = state.now
         receiving.throttle.set(limit, at: now)
         sending.throttle.set(limit, at: now)
-        // Both directions ask the throttle again.
+        // Both directions check the throttle again.
         if case .until? = receiving.pause { receiving.pause = .until(now) }
         if case .until? = sending.pause { sending.pause = .until(now) }
     }
 
-    /// The partial file is there.
+    /// Called when the partial file is open.
     func fileIsReady() {
         lastSync = state.now
         if receiving.pause == .file { receiving.pause = .until(state.now) }
     }
 
-    /// A buffer is free. True where libcurl waited for that.
+    /// Called when a buffer is free. True if libcurl waited for it.
     func bufferIsFree() -> Bool {
         guard receiving.pause == .buffer else { return false }
         receiving.pause = .until(state.now)
         return true
     }
 
-    /// A piece of the body was read.
+    /// Accepts a piece of the body that was read.
     func take(_ arrival: ReadAhead.Arrival) {
         sending.body?.ahead?.take(arrival, now: state.now)
         if sending.pause == .body { sending.pause = .until(state.now) }
     }
 
-    /// Takes how far the content is recorded. True where libcurl waited for that.
+    /// Updates the recorded offset. True if libcurl waited for it.
     func note(recorded offset: Int64) -> Bool {
         receiving.recorded = max(receiving.recorded, min(offset, sink.length))
         guard receiving.pause == .record else { return false }
@@ -209,7 +209,7 @@ extension Exchange.Running {
         return true
     }
 
-    /// Lets libcurl go on where nothing holds it back any more. A code other than `CURLE_OK` ended the exchange.
+    /// Resumes libcurl if nothing pauses it any more. A code other than `CURLE_OK` ended the exchange.
     func resumeIfDue() -> CURLcode {
         guard mayGoOn else { return CURLE_OK }
         if case .until(let time)? = receiving.pause, time <= state.now { receiving.pause = nil }
@@ -220,10 +220,10 @@ extension Exchange.Running {
             (receiving.pause == nil ? 0 : CURLPAUSE_RECV) | (sending.pause == nil ? 0 : CURLPAUSE_SEND))
     }
 
-    /// Lets libcurl go on with the next address of the host.
+    /// Makes libcurl try the next address of the host.
     ///
-    /// Driven by sockets it would wait for a timer: 7.88 closes the socket of an address that refused and asks for no
-    /// other event. Ending a pause is what makes it look at a transfer at once.
+    /// In socket mode, libcurl would wait for a timer: 7.88 closes the socket of an address that refused and requests
+    /// no other event. Ending a pause makes it process a transfer at once.
     func tryNextAddress() {
         lostSocket = false
         guard !isRequestSent else { return }
@@ -233,7 +233,7 @@ extension Exchange.Running {
 
     // MARK: The end
 
-    /// How it ended, by libcurl's code and what the callbacks found, and libcurl's message.
+    /// The outcome from libcurl's code and the callbacks' findings, and libcurl's message.
     func ending(_ code: CURLcode) -> (outcome: ExchangeOutcome, message: String) {
         if code == CURLE_OK {
             settleAtEnd()
@@ -268,7 +268,7 @@ extension Exchange.Running {
             hasClientCertificate: exchange.request.tls.clientCertificate != nil)
     }
 
-    /// The server answered in the middle of our body and closed: its answer is what counts (RFC 9110 section 10.1.1).
+    /// Whether the server responded during our body and closed: its response counts (RFC 9110 section 10.1.1).
     private func wasAnsweredEarly(_ code: CURLcode) -> Bool {
         guard let answer = receiving.answer, let body = sending.body,
             body.position < body.length || code == CURLE_SEND_ERROR
@@ -276,7 +276,7 @@ extension Exchange.Running {
         return (answer.head.status >= 300 || hasWholeAnswer) && (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR)
     }
 
-    /// The server answered in the middle of our body and takes no more of it.
+    /// Whether the server responded during our body and reads no more of it.
     var isAnsweredEarly: Bool {
         guard let body = sending.body, body.position < body.length else { return false }
         return hasWholeAnswer

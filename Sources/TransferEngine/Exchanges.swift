@@ -1,7 +1,7 @@
 package import Base
 import Synchronization
 
-/// Performs exchanges on an engine of its own, each for a caller that waits for it.
+/// Performs exchanges on an engine of its own, each for one waiting caller.
 package final class Exchanges: Sendable {
     private final class Waiting: Sendable {
         let continuations = Locked<[ExchangeID: CheckedContinuation<ExchangeResult, Never>]>([:])
@@ -16,7 +16,7 @@ package final class Exchanges: Sendable {
     private let waiting: Waiting
     private let lastID = Atomic<UInt64>(0)
 
-    /// - Parameter threads: Event loops.
+    /// - Parameter threads: The number of event loops.
     package init(threads: Int = 1, log: Log) throws {
         let waiting = Waiting()
         self.waiting = waiting
@@ -27,13 +27,13 @@ package final class Exchanges: Sendable {
 
     package func nextID() -> ExchangeID { ExchangeID(rawValue: lastID.add(1, ordering: .relaxed).newValue) }
 
-    /// Performs a request; cancelling the task ends it as ``ExchangeOutcome/stopped``.
+    /// Performs a request. Cancelling the Swift task ends the exchange as ``ExchangeOutcome/stopped``.
     package func perform(_ request: ExchangeRequest) async -> ExchangeResult {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 waiting.continuations.withLock { $0[request.id] = continuation }
                 engine.start(request)
-                // A cancellation before the start found nothing to stop.
+                // A cancellation before the start found no exchange to stop.
                 if Task.isCancelled { engine.stop(request.id) }
             }
         } onCancel: {

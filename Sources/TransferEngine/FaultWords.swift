@@ -2,11 +2,11 @@ import Core
 import Glibc
 
 extension ExchangeResult {
-    /// What broke the exchange, in the words of the field: `Could not connect to 192.0.2.1:443: connection refused.`
+    /// The cause of the failure, as in `Could not connect to 192.0.2.1:443: connection refused.`
     ///
-    /// It names address and port, and nothing else of the URL.
+    /// Contains the address and port, and nothing else of the URL.
     ///
-    /// - Returns: nil for what is not a fault of the network, and for what a policy refused: all reasons have one text.
+    /// - Returns: `nil` if the fault is not a network fault, and for policy denials, which all have one text.
     package func explanation(of fault: TransferFault) -> String? {
         switch fault {
         case .nameDoesNotExist: "Could not resolve \(host): no such name."

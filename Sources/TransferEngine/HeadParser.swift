@@ -1,6 +1,6 @@
 import Core
 
-/// Reads heads out of libcurl's header lines, with the checks that libcurl leaves to us.
+/// Parses heads from libcurl's header lines, with the checks that libcurl does not perform.
 struct HeadParser {
     enum Event: Equatable {
         /// 1xx, except 101.
@@ -8,13 +8,13 @@ struct HeadParser {
         case final(ResponseHead)
     }
 
-    /// All heads and trailers of an exchange together.
+    /// The maximum of all heads and trailers of an exchange.
     static let maximumBytes = 256 * 1024
 
     private var head: ResponseHead?
     private var bytes = 0
 
-    /// Takes one line, its end included. Lines after a final head that begin no other head are trailers, and dropped.
+    /// Parses one line with its end. Lines after a final head that do not begin another head are trailers, and dropped.
     mutating func take(_ line: UnsafeRawBufferPointer) throws(Refused) -> Event? {
         bytes += line.count
         guard bytes <= Self.maximumBytes else { throw Refused(fault: .headersTooLarge) }
@@ -48,7 +48,7 @@ struct HeadParser {
 
     private mutating func field(_ text: UnsafeRawBufferPointer) throws(Refused) {
         if text[0] == 0x20 || text[0] == 0x09 {
-            // A folded line belongs to the field before it (RFC 9112 section 5.2).
+            // A folded line continues the previous field (RFC 9112 section 5.2).
             guard let last = head?.fields.fields.indices.last else { throw Refused(fault: .unparsableResponse) }
             head?.fields.fields[last].value += " " + Self.string(Self.trimmed(text[...]))
             return
@@ -66,7 +66,7 @@ struct HeadParser {
         return bytes
     }
 
-    /// UTF-8 where it is valid, else each byte the character of that number, so that nothing is lost.
+    /// UTF-8 if valid, otherwise each byte as the character of that number, so that nothing is lost.
     private static func string(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
         let bytes = UnsafeRawBufferPointer(rebasing: bytes)
         if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
@@ -80,8 +80,8 @@ struct HeadParser {
 }
 
 extension ResponseHead {
-    /// Whether the body comes in chunks. Throws if the transfer coding is another one: no `TE` field asked for it, and
-    /// libcurl would undo it without telling whether all was there (RFC 9112 section 6.1).
+    /// Whether the body is chunked. Throws for other transfer codings: no `TE` field requested them, and libcurl would
+    /// decode them without reporting truncation (RFC 9112 section 6.1).
     func isChunked() throws(HeadParser.Refused) -> Bool {
         var codings: [String] = []
         for line in fields.values("Transfer-Encoding") {
@@ -94,7 +94,7 @@ extension ResponseHead {
         return !codings.isEmpty
     }
 
-    /// The announced length of the body. Throws where it is not one number of at most 18 digits (RFC 9110 section 8.6).
+    /// The announced length of the body. Throws unless it is one number of at most 18 digits (RFC 9110 section 8.6).
     func contentLength() throws(HeadParser.Refused) -> Int64? {
         var length: Int64?
         for line in fields.values("Content-Length") {

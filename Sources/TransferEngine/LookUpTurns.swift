@@ -1,10 +1,10 @@
-/// How many names are looked up at a time.
+/// The number of concurrent name look-ups.
 ///
-/// A look-up is a thread that sleeps until the name server answers: many of them cost little, and silent servers hold
+/// A look-up is a thread that sleeps until the name server answers. Many of them cost little, and silent servers occupy
 /// each for as long as `resolv.conf` says.
 package struct LookUpLimits: Hashable, Sendable {
     package var total: Int
-    /// For one app, so that its silent names leave room for the others'.
+    /// The limit for one app, so that its slow names do not block the names of others.
     package var perPool: Int
 
     package init(total: Int = 192, perPool: Int = 32) {
@@ -13,10 +13,10 @@ package struct LookUpLimits: Hashable, Sendable {
     }
 }
 
-/// Whose name is looked up next: the turn goes to the pool with the fewest look-ups under way, then to the one that was
-/// served longest ago, whatever they have waiting. Within a pool names go in order of arrival. Pure.
+/// The order of name look-ups: the turn goes to the pool with the fewest look-ups in flight, then to the one served
+/// longest ago, whatever the backlog. Names of a pool go in order of arrival. Pure.
 struct LookUpTurns {
-    /// A name whose turn has come, and the pool that it counts for.
+    /// A name whose look-up starts, and the pool that it counts for.
     struct Turn: Hashable, Sendable {
         let name: String
         let pool: Int64
@@ -59,12 +59,12 @@ struct LookUpTurns {
         underWay += 1
         queues[pool]?.underWay += 1
         queues[pool]?.servedAt = count
-        // Others who wait for the name share its answer.
+        // Other pools that wait for the name share its result.
         for other in Array(queues.keys) { remove(name, of: other) }
         return Turn(name: name, pool: pool)
     }
 
-    /// A look-up is over.
+    /// Records the end of a look-up.
     mutating func end(_ turn: Turn) {
         underWay -= 1
         queues[turn.pool]?.underWay -= 1

@@ -5,9 +5,9 @@ import Files
 import Glibc
 import Synchronization
 
-/// How exchanges end: taken from libcurl, their files synced, then told.
+/// The end of exchanges: removed from libcurl, their files synced, then reported.
 extension TransferLoop {
-    /// Takes from libcurl what it is done with.
+    /// Ends the exchanges that libcurl has finished.
     func collect(_ pool: ConnectionPool) {
         while let (raw, code) = pool.nextFinished() {
             guard let exchange = Exchange.of(raw) else { continue }
@@ -30,11 +30,11 @@ extension TransferLoop {
         if fault.isTrustFailure, endAt == nil { probe(exchange, result) } else { conclude(exchange, result) }
     }
 
-    /// Remembers what the next exchange with the same origin should do otherwise.
+    /// Applies the consequences of a fault for the next exchange with the same origin.
     private func learn(_ fault: TransferFault, of exchange: Exchange) {
         switch fault {
         case .connectFailed, .connectTimedOut, .noConnectivity, .proxyFailed:
-            // Perhaps the name leads elsewhere by now.
+            // The name may have changed its addresses.
             surroundings.resolver.forget(exchange.url.host)
             if let proxy = exchange.request.proxy { surroundings.resolver.forget(proxy.host) }
         case .http2Calm: surroundings.calm.note(exchange.url, at: state.now)
@@ -42,7 +42,7 @@ extension TransferLoop {
         }
     }
 
-    /// Takes that content behind an offset is not wanted any more. An exchange that has all before it is complete.
+    /// Sets the offset after which content is not wanted. An exchange that has all content before it is complete.
     func shorten(_ exchange: Exchange, to offset: Int64) {
         exchange.sink.end = min(exchange.sink.end, offset)
         guard case .running(let running) = exchange.stage, exchange.sink.length >= offset else { return }
@@ -54,18 +54,18 @@ extension TransferLoop {
         end(exchange, .failed(fault), code)
     }
 
-    /// Ends an exchange. One that is ending goes on doing so.
+    /// Ends an exchange. No effect on an exchange that is ending, except for a failure of the disk.
     func end(_ exchange: Exchange, _ outcome: ExchangeOutcome, _ code: CURLcode = CURLE_OK) {
         guard case .concluding(var result) = exchange.stage else {
             return conclude(exchange, withdraw(exchange, outcome, code))
         }
-        // The disk has the last word on what seemed well.
+        // A failure of the disk overrides success.
         guard result.outcome == .complete, case .failed = outcome else { return }
         result.outcome = outcome
         exchange.stage = .concluding(result)
     }
 
-    /// Takes an exchange out of whatever it waits for. One whose end is known already keeps it.
+    /// Removes an exchange from its current stage. An outcome that is known already is kept.
     private func withdraw(
         _ exchange: Exchange, _ outcome: ExchangeOutcome, _ code: CURLcode = CURLE_OK
     ) -> ExchangeResult {
@@ -81,7 +81,7 @@ extension TransferLoop {
         }
     }
 
-    /// Takes the handle out of its pool, after asking it for its facts.
+    /// Removes the handle from its pool, after querying its facts.
     private func takeBack(
         _ running: Exchange.Running, _ outcome: ExchangeOutcome, _ code: CURLcode, _ message: String = "",
         isSound: Bool = false
@@ -97,9 +97,9 @@ extension TransferLoop {
         return result
     }
 
-    /// - Parameter isSound: Whether all went well. `curl_easy_reset` does not forget everything: a failure leaves an errno
-    ///   that would be taken for the next failure's, and HTTP/2 may leave the mark of a refused stream, with which the
-    ///   next request that gets no answer would be sent twice.
+    /// - Parameter isSound: Whether the exchange succeeded. `curl_easy_reset` is not complete: a failure leaves an
+    ///   errno that would be read as the next failure's, and HTTP/2 may leave the mark of a refused stream, because of
+    ///   which libcurl would repeat the next request without a response.
     private func giveBack(_ handle: Exchange.Handle, isSound: Bool = false) {
         let (easy, pool) = (handle.easy, handle.pool)
         let isSpent =
@@ -114,7 +114,7 @@ extension TransferLoop {
         }
     }
 
-    /// Asks an untrusted server for its key, so that the app can decide about it.
+    /// Reads the key of an untrusted server, so that the app can decide about it.
     private func probe(_ exchange: Exchange, _ result: ExchangeResult) {
         guard let easy = spare.popLast() ?? Easy() else { return conclude(exchange, result) }
         do throws(CurlError) {
@@ -125,12 +125,12 @@ extension TransferLoop {
         handle.pool.add(easy)
     }
 
-    /// Waits for the disk, syncs what is new, then tells.
+    /// Waits for the disk, syncs new bytes, then reports.
     func conclude(_ exchange: Exchange, _ result: ExchangeResult) {
         exchange.stage = .concluding(result)
         switch exchange.fileWork {
         case .opening: return exchange.meter.isAbandoned.store(true, ordering: .relaxed)
-        // What begins anew must not leave the old bytes behind, even where no new one came.
+        // Content that restarts must not leave the old bytes behind, even if no new byte arrived.
         case .wanted(let prefix) where exchange.resumeOffset > 0: return openFile(exchange, prefix: prefix)
         case .none, .wanted, .syncing: break
         }
@@ -162,7 +162,7 @@ extension TransferLoop {
         surroundings.report(.ended(exchange.id, exchange.completed(result)))
     }
 
-    /// At the very end, for exchanges that the disk kept waiting too long.
+    /// Reports, at the very end, an exchange that the disk has delayed for too long.
     func abandon(_ exchange: Exchange) {
         var result = withdraw(exchange, .stopped)
         result.outcome = .stopped
@@ -171,18 +171,18 @@ extension TransferLoop {
 }
 
 extension Exchange {
-    /// Takes what a probe was for.
+    /// Stores the result of a probe.
     func learn(serverPublicKey: String) {
         guard case .probing(let handle, var result) = stage else { return }
         result.serverPublicKey = serverPublicKey
         stage = .probing(handle, result)
     }
 
-    /// The exchange that a handle in a pool belongs to; nil for handles of libcurl's own.
+    /// The exchange of a handle in a pool; `nil` for libcurl's internal handles.
     static func of(_ easy: UnsafeMutableRawPointer) -> Exchange? {
         var context: UnsafeMutablePointer<CChar>?
         guard ccurl_easy_get_string(easy, CURLINFO_PRIVATE, &context) == CURLE_OK, let context else { return nil }
-        // The exchange set itself as the handle's private pointer and lives as long as the handle is in the pool.
+        // The exchange is the handle's private pointer and lives as long as the handle is in the pool.
         return Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
     }
 }

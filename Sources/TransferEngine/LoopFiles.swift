@@ -7,7 +7,7 @@ import Synchronization
 
 /// The partial files of a loop's exchanges, opened, written and synced on the disk threads.
 extension TransferLoop {
-    /// The disk threads, for work of an exchange's app.
+    /// The disk queue for work of the exchange's app.
     func disk(of exchange: Exchange) -> DiskQueue { surroundings.disk.of(exchange.request.pool) }
 
     func openFile(_ exchange: Exchange, prefix: Int64) {
@@ -39,7 +39,7 @@ extension TransferLoop {
         }
     }
 
-    /// - Returns: What went wrong.
+    /// - Returns: The fault, if any.
     private func adopt(_ outcome: PartialFileOpening.Outcome, for exchange: Exchange) -> TransferFault? {
         switch outcome {
         case .success(let file):
@@ -55,14 +55,14 @@ extension TransferLoop {
 
     func goOn(_ exchange: Exchange) {
         if case .running(let running) = exchange.stage {
-            // What libcurl held back goes through the callbacks inside this call; what they refuse ends the exchange.
+            // libcurl passes paused bytes to the callbacks inside this call. A refusal ends the exchange.
             let code = running.resumeIfDue()
             if code != CURLE_OK { return finish(running, code) }
         }
         noteDeadline(of: exchange)
     }
 
-    /// Has the disk do for an exchange what is due.
+    /// Starts the disk work that is due for an exchange.
     func attendFile(of running: Exchange.Running) {
         let exchange = running.exchange
         if case .wanted(let prefix) = exchange.fileWork { openFile(exchange, prefix: prefix) }
@@ -95,8 +95,8 @@ extension TransferLoop {
 
     // MARK: Buffers
 
-    /// Lets exchanges that wait for a buffer go on, apps in turns. Where all buffers are half full, the fullest go to the
-    /// disk: an origin that has become silent keeps no exchange waiting.
+    /// Resumes exchanges that wait for a buffer, apps in turns. If too few buffers are being written, the fullest
+    /// partly filled ones are written too, so that a silent origin blocks no other exchange.
     func shareBuffers() {
         while buffers.hasFree, let (exchange, _) = state.awaitingBuffer.next() {
             guard case .running(let running) = exchange.stage, running.bufferIsFree() else { continue }
@@ -114,7 +114,7 @@ extension TransferLoop {
 }
 
 extension SinkPlan {
-    /// How its file is to be opened, with so many bytes at its start.
+    /// The parameters to open its file, with `prefix` bytes kept.
     fileprivate func file(
         behind prefix: Int64
     ) -> (path: String, start: PartialFileOpening.Start, digests: [DigestAlgorithm], sync: SharedSync)? {

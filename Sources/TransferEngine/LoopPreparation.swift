@@ -3,7 +3,7 @@ import CCurl
 import Core
 import Files
 
-/// What an exchange waits for before libcurl gets it: judged addresses, and the files it reads and goes on with.
+/// The preparations of an exchange before libcurl receives it: permitted addresses, body and partial file.
 extension TransferLoop {
     func prepare(_ exchange: Exchange, _ preparation: Exchange.Preparation) {
         let request = exchange.request
@@ -41,7 +41,7 @@ extension TransferLoop {
         launchIfReady(exchange, preparation)
     }
 
-    /// False where the exchange failed already.
+    /// False if the exchange has failed already.
     private func lookUp(
         _ exchange: Exchange, _ preparation: Exchange.Preparation, _ name: Exchange.Name, _ host: String
     ) -> Bool {
@@ -60,7 +60,7 @@ extension TransferLoop {
         return true
     }
 
-    /// A name that waited for its turn is looked up now: from here on the time counts.
+    /// Records that the look-up of a waiting name begins: its time limit counts from here.
     func turnCame(_ exchange: Exchange, _ name: Exchange.Name) {
         guard case .preparing(let preparation) = exchange.stage,
             preparation.waitsForTurn.remove(name.need) != nil
@@ -70,7 +70,7 @@ extension TransferLoop {
         noteDeadline(of: exchange)
     }
 
-    /// Gives up the turns of an exchange that ends before they came.
+    /// Removes an ending exchange from the queue of look-ups.
     func leaveTurns(of exchange: Exchange, _ preparation: Exchange.Preparation) {
         if preparation.waitsForTurn.contains(.target) { surroundings.resolver.leave(exchange.url.host, exchange.id) }
         if preparation.waitsForTurn.contains(.proxy), let proxy = exchange.request.proxy {
@@ -85,7 +85,7 @@ extension TransferLoop {
         launchIfReady(exchange, preparation)
     }
 
-    /// Judges all answers of the resolver: one that is forbidden refuses the attempt.
+    /// Checks all addresses of the resolver: a denied one fails the exchange.
     private func settle(
         _ exchange: Exchange, _ preparation: Exchange.Preparation, _ name: Exchange.Name, _ resolution: Resolution
     ) -> Bool {
@@ -107,7 +107,7 @@ extension TransferLoop {
         let list = addresses.map { address in
             if case .v6 = address { "[\(address)]" } else { address.description }
         }
-        // "+": libcurl forgets it again after a minute.
+        // "+": libcurl discards the entry after a minute.
         exchange.pins.append("+\(host):\(port):\(list.joined(separator: ","))")
         return true
     }
@@ -160,6 +160,6 @@ extension TransferLoop {
 
     private var wallTime: Timestamp { Timestamp(milliseconds: surroundings.clock.wall()) }
 
-    /// Whether the origin asked for calm by HTTP/2.
+    /// Whether the origin sent ENHANCE_YOUR_CALM.
     func avoidsHTTP2(_ exchange: Exchange) -> Bool { surroundings.calm.contains(exchange.url, at: state.now) }
 }

@@ -2,7 +2,7 @@ package import Core
 import Glibc
 
 package enum MachineAddresses {
-    /// The addresses of all interfaces at this moment, loopback included; nil where `getifaddrs` fails.
+    /// The current addresses of all interfaces, including loopback; `nil` if `getifaddrs` fails.
     package static func current() -> Set<IPAddress>? {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return nil }

@@ -3,24 +3,24 @@ import CLinux
 import Files
 import Glibc
 
-/// What a loop can be told.
+/// The commands of a loop.
 enum LoopCommand: Sendable {
     case start(ExchangeRequest, ExchangeMeter)
     case tell(ExchangeID, ExchangeNews)
     case closeConnections(pool: Int64)
-    /// A buffer came back.
+    /// A buffer was returned.
     case shareBuffers
-    /// Stop everything and end, at the latest at this monotonic time.
+    /// Stop everything and end by this monotonic time.
     case shutDown(at: Int64)
 }
 
-/// What an exchange can be told. It may be over by then.
+/// The messages to an exchange, which may have ended already.
 enum ExchangeNews: Sendable {
     case stop
     case limit(Int64?)
     case recorded(Int64)
     case maximumUnrecorded(Int64)
-    /// Content behind this offset is not wanted any more.
+    /// Content after this offset is not wanted.
     case end(Int64)
     case named(Exchange.Name, Resolver.News)
     case bodyOpened(Result<OpenedBody, SystemError>)

@@ -1,17 +1,17 @@
 import Base
 
-/// The OpenSSL that libcurl brought into the process. The signatures are those since 1.1.0, which Debian builds libcurl with.
+/// The OpenSSL that libcurl loaded. The signatures are those since 1.1.0, which Debian builds libcurl with.
 struct OpenSSL: Sendable {
     typealias Pointer = UnsafeMutableRawPointer
     /// `SSL_get_version` and `SSL_CIPHER_get_name`.
     private typealias Name = @convention(c) (Pointer) -> UnsafePointer<CChar>?
-    /// What an object has of another kind.
+    /// A getter of another object.
     private typealias Part = @convention(c) (Pointer) -> Pointer?
     private typealias Number = @convention(c) (Pointer) -> Int32
-    /// Writes an object in DER to `output` and moves that behind it; without `output` it only tells the length.
+    /// Writes an object in DER to `output` and advances the pointer; without `output` it returns only the length.
     private typealias Encode =
         @convention(c) (Pointer, _ output: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
-    /// Judges the certificates in an `X509_STORE_CTX`: 1 for good.
+    /// Verifies the certificates in an `X509_STORE_CTX`: 1 for success.
     typealias Verify = @convention(c) (_ verification: Pointer?, _ context: Pointer?) -> Int32
     private typealias SetVerify = @convention(c) (_ settings: Pointer, Verify, _ context: Pointer?) -> Void
 
@@ -25,7 +25,7 @@ struct OpenSSL: Sendable {
     private let publicKey: Part
     private let encodeKey: Encode
 
-    /// Nil where libcurl uses another library.
+    /// `nil` if libcurl uses another library.
     static let shared: OpenSSL? = {
         guard let version = symbol("SSL_get_version", Name.self),
             let currentCipher = symbol("SSL_get_current_cipher", Part.self),
@@ -43,7 +43,7 @@ struct OpenSSL: Sendable {
             encodeKey: encodeKey)
     }()
 
-    /// The protocol version and cipher of a live connection, and whether the server asked for a certificate in its handshake.
+    /// The version and cipher of a live connection, and whether the server requested a certificate in its handshake.
     func facts(of session: Pointer) -> (version: String, cipher: String, asksForCertificate: Bool)? {
         guard let version = version(session), let cipher = currentCipher(session), let name = cipherName(cipher) else {
             return nil
@@ -51,7 +51,7 @@ struct OpenSSL: Sendable {
         return (String(cString: version), String(cString: name), peerAuthorities(session) != nil)
     }
 
-    /// Has `verify` judge the certificates of handshakes, unless a bad certificate would end them.
+    /// Makes `verify` the judge of certificates in handshakes, unless invalid certificates already end them.
     ///
     /// - Parameter settings: An `SSL_CTX *`.
     func judgeCertificates(of settings: Pointer, by verify: Verify, _ context: Pointer) {
@@ -59,8 +59,7 @@ struct OpenSSL: Sendable {
         setVerify(settings, verify, context)
     }
 
-    /// The pin of the key of the certificate that is judged: `sha256/BASE64` of its SubjectPublicKeyInfo (RFC 7469 section
-    /// 2.4).
+    /// The pin of the verified certificate's key: `sha256/BASE64` of its SubjectPublicKeyInfo (RFC 7469 section 2.4).
     func pin(in verification: Pointer) -> String? {
         guard let certificate = certificate(verification), let key = publicKey(certificate) else { return nil }
         let length = encodeKey(key, nil)

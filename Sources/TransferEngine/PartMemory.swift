@@ -1,11 +1,11 @@
 import Base
 
-/// Memory for the parts of objects that are longer than usual, as those of contents over 78 GiB are: one budget for all
-/// that are gathered and sent at a time, whatever lengths origins announce.
+/// A memory budget for parts that are longer than usual, as in contents over 78 GiB: one budget for all parts being
+/// collected and sent, whatever lengths origins announce.
 ///
-/// An app has half of it at most, and who asks first is served first. What is longer than all of it is gathered alone.
+/// An app has at most half of it, and requests are served in order. A part larger than the budget is collected alone.
 package final class PartMemory: Sendable {
-    /// Bytes of a part, until the last reference to them is gone.
+    /// Memory for a part, until its last reference is released.
     package final class Grant: Sendable {
         private let memory: PartMemory
         fileprivate let app: Int64
@@ -20,7 +20,7 @@ package final class PartMemory: Sendable {
         deinit { memory.release(count, of: app) }
     }
 
-    /// The place of one that gathers parts, one after the other. It waits in the queue until it is let go.
+    /// The queue position of an exchange that collects parts, one after the other, until the seat is released.
     package final class Seat: Sendable {
         private let memory: PartMemory
         private let number: UInt64
@@ -36,9 +36,9 @@ package final class PartMemory: Sendable {
 
         deinit { memory.leave(number) }
 
-        /// Asks for the bytes of the next part.
+        /// Requests memory for the next part.
         ///
-        /// - Returns: Nil where there are none. Then the seat is woken, from anywhere, to ask once more.
+        /// - Returns: `nil` if there is none. Then the seat is woken, on any thread, to request it again.
         package func take(_ count: Int64) -> Grant? {
             memory.take(Request(seat: number, app: app, count: count, wake: wake))
         }
@@ -54,9 +54,9 @@ package final class PartMemory: Sendable {
     private struct State {
         var taken: Int64 = 0
         var takenByApp: [Int64: Int64] = [:]
-        /// The first is served first.
+        /// In order of arrival.
         var queue: [Request] = []
-        /// What waits for the seats that were woken.
+        /// Grants for seats that were woken.
         var served: [UInt64: Grant] = [:]
         var lastSeat: UInt64 = 0
 
@@ -67,7 +67,7 @@ package final class PartMemory: Sendable {
             return true
         }
 
-        /// Whether it is an app's turn, apart from what others have.
+        /// Whether the app is within its half, whatever others have.
         func mayTake(_ count: Int64, of app: Int64, limit: Int64) -> Bool {
             takenByApp[app].map { $0 + count <= limit / 2 } ?? true
         }
@@ -85,10 +85,10 @@ package final class PartMemory: Sendable {
     /// - Parameter limit: In bytes.
     package init(limit: Int64 = 512 << 20) { self.limit = limit }
 
-    /// Bytes that are taken.
+    /// The bytes granted.
     package var taken: Int64 { state.withLock(\.taken) }
 
-    /// - Parameter wake: Called when a part that was asked for in vain can be had. Must not wait.
+    /// - Parameter wake: Called when memory that was not granted is available. Must not wait.
     package func seat(of app: Int64, wake: @escaping @Sendable () -> Void) -> Seat {
         let number = state.withLock { state in
             state.lastSeat += 1
@@ -97,9 +97,9 @@ package final class PartMemory: Sendable {
         return Seat(number, of: app, self, wake: wake)
     }
 
-    /// Waits for the bytes of a part.
+    /// Waits for the memory of a part.
     ///
-    /// - Returns: Nil where the task was cancelled meanwhile.
+    /// - Returns: `nil` if the Swift task was cancelled meanwhile.
     package func grant(_ count: Int64, of app: Int64) async -> Grant? {
         let bell = Doorbell()
         let seat = seat(of: app) { bell.ring() }
@@ -114,7 +114,7 @@ package final class PartMemory: Sendable {
         state.withLock { state in
             if let grant = state.served.removeValue(forKey: request.seat) { return grant }
             guard !state.queue.contains(where: { $0.seat == request.seat }) else { return nil }
-            // Only those of apps that have their half are passed over.
+            // Only requests of apps that have their half are skipped.
             let isNext = !state.queue.contains { state.mayTake($0.count, of: $0.app, limit: limit) }
             guard isNext, state.take(request.count, of: request.app, limit: limit) else {
                 state.queue.append(request)
@@ -129,7 +129,7 @@ package final class PartMemory: Sendable {
     }
 
     private func leave(_ seat: UInt64) {
-        // Its end takes the lock as well, and serves the next.
+        // The end of the grant takes the lock as well, and serves the next request.
         let unused = state.withLock { state in
             state.queue.removeAll { $0.seat == seat }
             return state.served.removeValue(forKey: seat)
@@ -137,7 +137,7 @@ package final class PartMemory: Sendable {
         if unused == nil { serve { _ in } }
     }
 
-    /// Serves the waiting requests that fit after a change.
+    /// Applies a change, then serves the waiting requests that fit.
     private func serve(_ change: (inout State) -> Void) {
         let served = state.withLock { state in
             change(&state)

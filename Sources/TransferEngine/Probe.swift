@@ -1,12 +1,12 @@
 import CCurl
 import Core
 
-/// One question to a server of the operator's own, outside all transfers.
+/// One request to a server of the operator, outside all transfers.
 package enum Probe {
-    /// The status of a HEAD, nil where there is none in time. Blocks.
+    /// The status of a HEAD request; `nil` without one in time. Blocks.
     ///
-    /// Names, IPv6 and TLS are libcurl's. The certificate is not looked at: it is the service's own, made out to the name
-    /// that clients use and not to the address that is asked, and nothing secret is sent.
+    /// libcurl handles names, IPv6 and TLS. The certificate is not verified: it is the service's own, issued for the
+    /// name that clients use instead of the requested address, and nothing secret is sent.
     package static func status(of url: String, within limit: Duration) -> Int? {
         guard Curl.isReady, let easy = Easy() else { return nil }
         do {

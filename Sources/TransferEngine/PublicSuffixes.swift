@@ -1,6 +1,6 @@
 package import Core
 
-/// The public suffix list, asked of the libpsl that libcurl brought into the process for its cookies.
+/// The public suffix list of the libpsl that libcurl loaded for its cookies.
 package enum PublicSuffixes {
     // The signatures are libpsl's since 0.5.
     private typealias BuiltIn = @convention(c) () -> OpaquePointer?
@@ -10,9 +10,9 @@ package enum PublicSuffixes {
     private static let builtIn = symbol("psl_builtin", BuiltIn.self)
     private static let domain = symbol("psl_registrable_domain", RegistrableDomain.self)
 
-    /// The part of a host name that one owner registered: `example.co.uk` of `www.example.co.uk`.
+    /// The registered domain of a host name: `example.co.uk` for `www.example.co.uk`.
     ///
-    /// Nil for a public suffix itself and for a single label. Not for addresses.
+    /// `nil` for a public suffix itself and for a single label. Not for addresses.
     ///
     /// - Parameter host: Lower case, ASCII.
     package static func registrableDomain(of host: String) -> String? {
@@ -20,7 +20,7 @@ package enum PublicSuffixes {
         return host.withCString { host in domain(list, host).map { String(cString: $0) } }
     }
 
-    /// Whether two hosts belong to one owner. Addresses, and names without a registered domain, only to themselves.
+    /// Whether two hosts have one owner. Addresses, and names without a registered domain, match only themselves.
     package static func areRelated(_ one: ParsedURL, _ other: ParsedURL) -> Bool {
         if one.host == other.host { return true }
         guard one.address == nil, other.address == nil, let domain = registrableDomain(of: one.host) else {

@@ -3,36 +3,36 @@ import CCurl
 package import Core
 import Glibc
 
-/// What a look-up of a name gave.
+/// The result of a name look-up.
 package enum Resolution: Hashable, Sendable {
     case addresses([IPAddress])
-    /// With authority: there is no such name, or it has no address.
+    /// Authoritative: the name does not exist, or has no address.
     case doesNotExist
-    /// No answer, or one that may be different the next time.
+    /// No response, or a temporary failure.
     case failed
 }
 
-/// Looks names up, each on a thread of its own, with the system's `getaddrinfo`.
+/// Resolves names, each on a separate thread, with the system's `getaddrinfo`.
 ///
-/// libcurl's threaded resolver blocks its loop for seconds when a look-up is abandoned, and would connect to answers
-/// that were not judged. Threads rather than c-ares: `getaddrinfo` answers as all else on the machine does
+/// libcurl's threaded resolver blocks its loop for seconds when a look-up is abandoned, and would connect to addresses
+/// that were not checked. Threads instead of c-ares: `getaddrinfo` resolves like all other programs on the machine
 /// (`nsswitch.conf` with its modules, `gai.conf`, a changed `resolv.conf`). They live only while there are names.
 ///
-/// Concurrent look-ups of one name are one, whichever app asks; answers are kept for 30 s. ``LookUpTurns`` chooses the next
-/// name.
+/// Concurrent look-ups of one name share a result, whichever app needs it. Results are kept for 30 s. ``LookUpTurns``
+/// chooses the next name.
 final class Resolver: Sendable {
-    /// Where a name stands when it was asked for.
+    /// The state of a name at the request for it.
     enum Answer: Hashable, Sendable {
         case known(Resolution)
         /// It is being looked up.
         case underWay
-        /// Others come first.
+        /// Queued behind other names.
         case waits
     }
 
-    /// What is told later to those whose name was not known.
+    /// A later report about a name that was not known.
     enum News: Hashable, Sendable {
-        /// The name's turn has come.
+        /// The look-up has begun.
         case asked
         case answered(Resolution)
     }
@@ -53,7 +53,7 @@ final class Resolver: Sendable {
 
     private static let keep: Int64 = 30_000
     private static let maximumKnown = 10_000
-    /// `getaddrinfo` and the modules it loads need far less.
+    /// `getaddrinfo` and the modules it loads need much less.
     private static let stackSize = 512 << 10
 
     private let names: Locked<Names>
@@ -66,7 +66,7 @@ final class Resolver: Sendable {
         self.resolve = resolve
     }
 
-    /// Takes no more names: the threads end with what they look up now.
+    /// Rejects further names. The threads end with their current look-ups.
     func close() {
         names.withLock { names in
             names.isClosed = true
@@ -74,9 +74,9 @@ final class Resolver: Sendable {
         }
     }
 
-    /// The answer where it is known, else `tell` is called later, on a resolver thread.
+    /// The result if it is known; otherwise `tell` is called later, on a resolver thread.
     ///
-    /// - Parameter pool: For whom: pools take turns.
+    /// - Parameter pool: The pool of the exchange: pools take turns.
     func lookUp(
         _ name: String, for exchange: ExchangeID, pool: Int64, _ tell: @escaping @Sendable (News) -> Void
     ) -> Answer {
@@ -97,7 +97,7 @@ final class Resolver: Sendable {
         return answer
     }
 
-    /// An exchange waits no longer. A name that no other exchange wants loses its turn.
+    /// Removes an exchange's wait for a name. A name that no other exchange needs is removed from the queue.
     func leave(_ name: String, _ exchange: ExchangeID) {
         names.withLock { names in
             guard let index = names.waiting[name]?.firstIndex(where: { $0.exchange == exchange }),
@@ -109,10 +109,10 @@ final class Resolver: Sendable {
         }
     }
 
-    /// Looks a name up anew the next time.
+    /// Discards the known result of a name.
     func forget(_ name: String) { names.withLock { _ = $0.known.removeValue(forKey: name) } }
 
-    /// A name whose turn has come, and those who wait for it.
+    /// A name whose look-up starts, and the exchanges that wait for it.
     private struct Next {
         let turn: LookUpTurns.Turn
         let waiters: [Waiter]
@@ -124,7 +124,7 @@ final class Resolver: Sendable {
         return Next(turn: turn, waiters: names.waiting[turn.name] ?? [])
     }
 
-    /// - Parameter exchange: Is told by what the call returns.
+    /// - Parameter exchange: Not notified, because the call itself returns its state.
     private func start(_ next: Next, except exchange: ExchangeID) {
         for waiter in next.waiters where waiter.exchange != exchange { waiter.tell(.asked) }
         do throws(SystemError) {
@@ -135,15 +135,15 @@ final class Resolver: Sendable {
         }
     }
 
-    /// The life of one thread: it ends when there is no name left that may be looked up.
+    /// The main function of a thread, which ends when no further name may be looked up.
     private func work(_ first: LookUpTurns.Turn) {
         var turn: LookUpTurns.Turn? = first
         while let current = turn { turn = finish(current, resolve(current.name)) }
     }
 
-    /// Tells an answer to all who wait for it.
+    /// Reports a result to all exchanges that wait for it.
     ///
-    /// - Returns: Whose turn is next.
+    /// - Returns: The next turn, if any.
     private func finish(_ turn: LookUpTurns.Turn, _ resolution: Resolution) -> LookUpTurns.Turn? {
         let until = monotonic() + Self.keep
         let (waiters, next) = names.withLock { names -> ([Waiter], Next?) in
@@ -163,7 +163,7 @@ final class Resolver: Sendable {
 }
 
 extension Resolution {
-    /// Asks the system. The corresponding C function is `getaddrinfo`; its own time limits apply (resolv.conf).
+    /// Calls `getaddrinfo`, whose own time limits apply (resolv.conf).
     @Sendable package static func ofSystem(_ name: String) -> Resolution {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
@@ -190,7 +190,7 @@ extension Resolution {
 }
 
 enum SocketAddress {
-    /// The address and port of a `sockaddr_in` or `sockaddr_in6`; nil for other families.
+    /// The address and port of a `sockaddr_in` or `sockaddr_in6`; `nil` for other families.
     static func read(_ pointer: UnsafePointer<sockaddr>) -> (address: IPAddress, port: UInt16)? {
         let raw = UnsafeRawPointer(pointer)
         switch Int32(pointer.pointee.sa_family) {

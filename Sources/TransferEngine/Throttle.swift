@@ -1,12 +1,12 @@
-/// Keeps a direction of one exchange at a number of bytes a second.
+/// Limits a direction of one exchange to a number of bytes per second.
 ///
-/// A debt: bytes add to it, time pays it off. A tenth of a second's worth may be taken ahead, so that the loop's
-/// precision costs no throughput. libcurl's own limit reads on while the socket has bytes and then waits for as long
-/// as that takes, which neither a lower nor a higher limit can shorten.
+/// A debt: bytes add to it, time reduces it. A tenth of a second's worth may be borrowed, so that the loop's precision
+/// costs no throughput. libcurl's own limit reads while the socket has bytes and then waits for as long as they cost,
+/// and a later change of the limit cannot shorten that wait.
 struct Throttle {
     private var limit: Int64?
     private var debt: Int64 = 0
-    /// Up to when the debt is paid off (monotonic ms).
+    /// The time up to which the debt is reduced (monotonic ms).
     private var paid: Int64
 
     init(_ limit: Int64?, at now: Int64) {
@@ -21,7 +21,7 @@ struct Throttle {
         if limit == nil { debt = 0 }
     }
 
-    /// Whether bytes may flow now; when not, the time at which they may.
+    /// `nil` if bytes may flow now, otherwise the time at which they may.
     mutating func wait(at now: Int64) -> Int64? {
         guard let limit else { return nil }
         pay(now)

@@ -3,14 +3,14 @@ import Core
 package import Files
 import Synchronization
 
-/// Moves bytes between URLs and files or memory: one HTTP exchange for each request.
+/// Transfers bytes between URLs and files or memory: one HTTP exchange for each request.
 ///
-/// No retries, no states, no redirects, no policy but the egress gate. May be called from any thread. Each of its
-/// `transfer` threads drives libcurl's handles with `curl_multi_socket_action` over one epoll descriptor.
+/// No retries, no states, no redirects, no policy but the egress gate. May be called from any thread. Each `transfer`
+/// thread drives libcurl's handles with `curl_multi_socket_action` over one epoll descriptor.
 package final class TransferEngine: Sendable {
-    /// Files, on the engine's disk threads.
+    /// The engine's disk threads.
     package let disk: DiskQueue
-    /// How much disk content may still take.
+    /// The disk space left for content.
     package let room: DiskRoom
     private let mailboxes: [Mailbox]
     private let directory: ExchangeDirectory
@@ -20,13 +20,13 @@ package final class TransferEngine: Sendable {
     private let living: Living
 
     /// - Parameters:
-    ///   - threads: Loops, each with its own connections.
-    ///   - lookUps: How many names are looked up at a time.
-    ///   - buffers: How many pieces of content, of 1 MiB each, may be on their way to the disk.
-    ///   - room: How much disk content may take; unlimited until it is measured.
+    ///   - threads: The number of loops, each with its own connections.
+    ///   - lookUps: The limits of concurrent name look-ups.
+    ///   - buffers: The number of 1 MiB buffers for content that is written.
+    ///   - room: The disk space for content; unlimited until it is measured.
     ///   - partMemory: For parts of objects that are longer than usual.
-    ///   - resolve: How names become addresses: as the system does, unless a test says otherwise.
-    ///   - report: Called on the engine's threads, for one exchange in order. Must not wait.
+    ///   - resolve: Resolves names: the system's resolver, except in tests.
+    ///   - report: Called on the engine's threads, in order for each exchange. Must not wait.
     package init(
         threads: Int, diskThreads: Int = 4, lookUps: LookUpLimits = LookUpLimits(), buffers: Int = 64, log: Log,
         clock: Clock = .system, room: DiskRoom = DiskRoom(floor: 0), partMemory: PartMemory = PartMemory(),
@@ -65,7 +65,7 @@ package final class TransferEngine: Sendable {
         for mailbox in mailboxes { mailbox.post(.shutDown(at: .min)) }
     }
 
-    /// Starts an exchange. Whatever happens, it is reported, and ended exactly once.
+    /// Starts an exchange. It is reported in any case, and ended exactly once.
     package func start(_ request: ExchangeRequest) {
         var hasher = Hasher()
         hasher.combine(request.pool)
@@ -78,22 +78,22 @@ package final class TransferEngine: Sendable {
         mailboxes[loop].post(.start(request, meter))
     }
 
-    /// Ends an exchange as ``ExchangeOutcome/stopped``, its partial file synced. Without effect after its end.
+    /// Ends an exchange as ``ExchangeOutcome/stopped``, with its partial file synced. No effect after its end.
     package func stop(_ id: ExchangeID) {
         tell(id, .stop)
     }
 
-    /// Says that content up to this offset is recorded and will not have to be received again, so that more may be read.
+    /// Reports that content up to this offset is recorded and need not be received again, so that more may be read.
     package func recorded(_ id: ExchangeID, upTo offset: Int64) {
         tell(id, .recorded(offset))
     }
 
-    /// Says that content behind this offset is not wanted any more: the exchange is complete when it has what is before.
+    /// Reports that content after this offset is not wanted: the exchange is complete with the content before it.
     package func shorten(_ id: ExchangeID, to offset: Int64) {
         tell(id, .end(offset))
     }
 
-    /// Sets the bytes a second in each direction from now on, nil for no limit.
+    /// Sets the bandwidth limit of each direction in bytes per second; `nil` for no limit.
     package func setBandwidthLimit(_ id: ExchangeID, _ limit: Int64?) {
         tell(id, .limit(limit))
     }
@@ -108,13 +108,13 @@ package final class TransferEngine: Sendable {
         mailboxes[loop].post(news, to: id)
     }
 
-    /// How far an exchange is. Nil when it does not run.
+    /// The progress of an exchange; `nil` if it does not run.
     package func progress(_ id: ExchangeID) -> ExchangeProgress? { directory.progress(of: id) }
 
-    /// How many exchanges run.
+    /// The number of running exchanges.
     package var count: Int { directory.count }
 
-    /// Closes a pool's idle connections now, and those in use when their exchanges end: none is reused.
+    /// Closes a pool's idle connections now, and its used ones when their exchanges end. None is reused.
     package func closeConnections(pool: Int64) {
         for mailbox in mailboxes { mailbox.post(.closeConnections(pool: pool)) }
     }
@@ -130,7 +130,7 @@ package final class TransferEngine: Sendable {
     }
 }
 
-/// How many loops are alive, and who waits for their end.
+/// The number of running loops, and the callers that wait for their end.
 private final class Living: Sendable {
     private let state: Locked<(count: Int, waiting: [CheckedContinuation<Void, Never>])>
 
@@ -157,7 +157,7 @@ private final class Living: Sendable {
 }
 
 extension ExchangeResult {
-    /// An exchange that never began.
+    /// The result of an exchange that never began.
     fileprivate init(stopped request: ExchangeRequest, at now: Int64) {
         self.init(
             outcome: .stopped, metrics: TransactionMetrics(of: request, at: now), cookies: request.cookies ?? [])

@@ -1,11 +1,11 @@
-/// Why an exchange failed. Says what happened, not what to do about it.
+/// The reason for which an exchange failed. Describes the fault, not its treatment.
 package enum TransferFault: Error, Hashable, Sendable {
     /// The URL, or a method or header field that cannot be sent.
     case badRequest
-    /// The resolver says with authority that there is no such name, or no address for it.
+    /// The resolver's authoritative result: the name does not exist or has no address.
     case nameDoesNotExist
     case couldNotResolve
-    /// The name's turn to be looked up did not come in time: no server was asked, and the origin is not to blame.
+    /// The look-up did not begin in time: no server was queried, and the origin is not at fault.
     case nameNotAsked
     case connectFailed
     case connectTimedOut
@@ -13,46 +13,46 @@ package enum TransferFault: Error, Hashable, Sendable {
     case noConnectivity
     case idleTimeout
     case totalTimeout
-    /// `interrupted` where the connection broke; otherwise the two have no version or cipher in common.
+    /// `interrupted` if the connection broke. Otherwise the peers have no version or cipher in common.
     case tlsHandshake(interrupted: Bool)
     case certificateUntrusted
     case certificateExpired
     case certificateNotYetValid
     case certificateWrongHost
     case clientCertificateRequired
-    /// Our own certificate or key cannot be used.
+    /// The client certificate or its key cannot be used.
     case clientCertificateInvalid
     case pinMismatch
     case reset
     /// The body ended before its announced or framed end.
     case shortBody
-    /// The connection was closed without an answer.
+    /// The connection was closed without a response.
     case emptyReply
     case unparsableResponse
     case headersTooLarge
-    /// More than one `Content-Length`, and not the same.
+    /// Several different values of `Content-Length`.
     case twoLengths
     /// GOAWAY or REFUSED_STREAM: this request was not processed.
     case http2Refused
-    /// ENHANCE_YOUR_CALM: there was too much of something.
+    /// ENHANCE_YOUR_CALM: the server limits this client.
     case http2Calm
     case http2Stream
     case egressDenied
     case tooLarge
     /// A file to resume is missing, or shorter than `resumeOffset`.
     case prefixMissing
-    /// Writing what came; `ENOSPC` among them.
+    /// Writing received bytes failed, for example with `ENOSPC`.
     case disk(errno: Int32)
-    /// Reading what should be sent.
+    /// Reading the request's body failed.
     case bodySource(errno: Int32)
-    /// What should be sent is not what was stored: its digest is another.
+    /// The request's body does not match its stored digest.
     case bodyDamaged
     case proxyNotResolved
     case proxyFailed
     case proxyAuthenticationRequired
     case other(curlCode: UInt32)
 
-    /// Whether the server's identity is what failed.
+    /// Whether the verification of the server's identity failed.
     package var isTrustFailure: Bool {
         switch self {
         case .certificateUntrusted, .certificateExpired, .certificateNotYetValid, .certificateWrongHost, .pinMismatch:

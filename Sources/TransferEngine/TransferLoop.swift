@@ -2,11 +2,11 @@ import Base
 import Core
 import Files
 
-/// What the loops of one engine share.
+/// Services shared by the loops of one engine.
 struct LoopSurroundings: Sendable {
     let disk: DiskQueue
     let room: DiskRoom
-    /// How many buffers each loop has for content on its way to the disk.
+    /// The number of buffers of each loop for content that is written.
     let buffers: Int
     let partMemory: PartMemory
     let resolver: Resolver
@@ -17,9 +17,9 @@ struct LoopSurroundings: Sendable {
     let report: @Sendable (ExchangeReport) -> Void
 }
 
-/// The whole life of one `transfer` thread.
+/// The loop of one `transfer` thread.
 ///
-/// Sequential code, no locks: no other thread can see these properties.
+/// Sequential code without locks: no other thread can access these properties.
 final class TransferLoop {
     let surroundings: LoopSurroundings
     let mailbox: Mailbox
@@ -31,17 +31,17 @@ final class TransferLoop {
     let bodyBuffers: BufferPool
     var exchanges: [ExchangeID: Exchange] = [:]
     var pools: [Int64: ConnectionPool] = [:]
-    /// Pools whose connections shall not be used again, until their last exchange ended.
+    /// Pools whose connections must not be reused, until their last exchange ends.
     var retired: [ConnectionPool] = []
     var spare: [Easy] = []
-    /// The earliest alarm of a pool.
+    /// The earliest timeout of a pool.
     var nextAlarm = Int64.max
-    /// When the exchanges' own limits are looked at.
+    /// When the limits of the exchanges are checked next.
     var nextSweep = Int64.max
     var endAt: Int64?
 
     static let maximumSpare = 256
-    /// Limits are kept to this precision, so that thousands of them do not cost a sweep each.
+    /// The precision of limits, so that thousands of them do not cost a sweep each.
     static let sweepPrecision: Int64 = 25
     static let idlePoolLifetime: Int64 = 60_000
     static let maximumAnswers = 64
@@ -70,11 +70,11 @@ final class TransferLoop {
         return exchanges.isEmpty || state.now >= endAt
     }
 
-    /// Waits for something to happen, lets libcurl deal with it, reports what ended.
+    /// Waits for events, passes them to libcurl, reports ended exchanges.
     func turn() {
         var hasMail = false
         epoll.wait(milliseconds: patience()) { descriptor, ready in
-            // The time as of after the wait, before the first callback looks at it.
+            // Read after the wait, before the first callback uses it.
             state.now = surroundings.clock.monotonic()
             if descriptor == mailbox.wakeup {
                 hasMail = true
@@ -116,7 +116,7 @@ final class TransferLoop {
         nextAlarm = allPools.compactMap(\.alarm).min() ?? .max
     }
 
-    /// Does what callbacks asked for.
+    /// Performs the work that callbacks requested.
     func attend() {
         while let exchange = state.needingAttention.popLast() {
             guard case .running(let running) = exchange.stage else { continue }
@@ -134,7 +134,7 @@ final class TransferLoop {
         case .start(let request, let meter): start(request, meter)
         case .tell(let id, let news): if let exchange = exchanges[id] { tell(exchange, news) }
         case .closeConnections(let pool): retire(pool)
-        // Done at the end of each turn.
+        // Performed at the end of each turn.
         case .shareBuffers: break
         case .shutDown(let end):
             endAt = min(endAt ?? .max, end)
@@ -173,7 +173,7 @@ final class TransferLoop {
         if case .preparing(let preparation) = exchange.stage { prepare(exchange, preparation) }
     }
 
-    /// Where an exchange waits for memory for its parts, as it waits until they are recorded.
+    /// The exchange's place in the queue for part memory. Its wake-up has the form of a recorded offset.
     private func seat(of request: ExchangeRequest) -> PartMemory.Seat? {
         guard case .parts = request.sink else { return nil }
         return surroundings.partMemory.seat(of: request.pool) { [mailbox] in
@@ -206,7 +206,7 @@ final class TransferLoop {
         if deadline < nextSweep { nextSweep = max(deadline, state.now + Self.sweepPrecision) }
     }
 
-    /// Checks the limits of every exchange, and closes pools that were not used for a while.
+    /// Checks the limits of every exchange, and closes pools that were idle for a while.
     func sweep() {
         nextSweep = .max
         for exchange in Array(exchanges.values) {

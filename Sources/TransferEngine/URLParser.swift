@@ -2,13 +2,13 @@ import CCurl
 package import Core
 import Glibc
 
-/// Why a text is not a URL that the engine would fetch.
+/// The reason for which a text is no URL that the engine can fetch.
 package enum BadURL: Error, Hashable, Sendable {
     case malformed
     case unsupportedScheme
-    /// User names and passwords do not belong into URLs.
+    /// User names and passwords are not allowed in URLs.
     case credentials
-    /// Control characters, spaces, backslashes, percent signs or zones where they are used to deceive.
+    /// Control characters, spaces, backslashes, percent signs or zones at places where they could deceive.
     case forbiddenCharacter
     case badHost
     case tooLong
@@ -17,8 +17,8 @@ package enum BadURL: Error, Hashable, Sendable {
 extension ParsedURL {
     package static let maximumLength = 8192
 
-    /// Takes an absolute http or https URL apart with `curl_url`, the parser that the transfer itself uses: a second one
-    /// that disagrees about the host would be a hole.
+    /// Parses an absolute http or https URL with `curl_url`, the parser of the transfer itself: a second parser that
+    /// disagrees about the host would be a vulnerability.
     package init(_ text: String) throws(BadURL) {
         try Self.checkCharacters(text, allowSpaces: false)
         guard Self.authority(of: text) != nil else { throw .malformed }
@@ -27,13 +27,12 @@ extension ParsedURL {
         self = try Self.parts(of: handle, from: text)
     }
 
-    /// The URL that a `Location` names, seen from `base` (RFC 3986 section 5). Spaces in it are encoded, as all
-    /// browsers do.
+    /// The URL of a `Location`, resolved against `base` (RFC 3986 section 5). Spaces are encoded, as in all browsers.
     package init(location: String, from base: ParsedURL) throws(BadURL) {
         try Self.checkCharacters(location, allowSpaces: true)
         guard !location.isEmpty else { throw .malformed }
         guard location.utf8.first != UInt8(ascii: "#") else {
-            // The same document (RFC 3986 section 4.4). libcurl 7.88 would take its path away.
+            // The same document (RFC 3986 section 4.4). libcurl 7.88 would remove its path.
             self = base
             return
         }
@@ -48,7 +47,7 @@ extension ParsedURL {
         try check(handle, authorityIn: text)
         var handle = handle
         if let host = handle.get(CURLUPART_HOST), !host.utf8.allSatisfy({ $0 < 0x80 }) {
-            // Parsed again after IDNA: what looks like a name may have become an address.
+            // Parsed again after IDNA: a name may have become an address.
             guard let ascii = UnicodeLocale.use({ handle.get(CURLUPART_URL, flags: CURLU_PUNYCODE) }) else {
                 throw .badHost
             }
@@ -92,7 +91,7 @@ extension ParsedURL {
         guard !authority.contains(UInt8(ascii: ":")) || authority.last != UInt8(ascii: ":") else { throw .malformed }
     }
 
-    /// The bytes between `//` and the path, where the text has them.
+    /// The bytes between `//` and the path, if any.
     private static func authority(of text: String) -> ArraySlice<UInt8>? {
         let bytes = Array(text.utf8)
         var start = 0
@@ -121,7 +120,7 @@ extension ParsedURL {
     }
 }
 
-/// A URL being taken apart. Corresponds to `CURLU *`.
+/// A URL while it is parsed. Corresponds to `CURLU *`.
 private final class URLHandle {
     private let raw: OpaquePointer
 
@@ -154,7 +153,7 @@ private final class URLHandle {
     }
 }
 
-/// libidn2 reads names in the thread's locale, so that the same URL would mean different hosts on different machines.
+/// libidn2 reads names in the thread's locale, so that the same URL could mean different hosts on different machines.
 private enum UnicodeLocale {
     private struct Handle: @unchecked Sendable {
         // Unchecked: a locale object is not changed once it is made.

@@ -3,7 +3,15 @@ public import Wire
 
 extension Problem: LocalizedError {
     /// What was wrong, and what to do.
-    public var errorDescription: String? { detail }
+    public var errorDescription: String? { text }
+
+    /// The detail without the pointer that it begins with, which is about the JSON that this library has sent.
+    var text: String {
+        guard let pointer = errors.first?.pointer, !pointer.isEmpty, detail.hasPrefix("\(pointer): ") else {
+            return detail
+        }
+        return String(detail.dropFirst(pointer.count + 2))
+    }
     /// The kind of the problem.
     public var failureReason: String? { title }
 }
@@ -14,7 +22,8 @@ extension ClientError: LocalizedError {
         switch self {
         case .badURL(let text): "\"\(text)\" is no URL of a service: it must begin with http:// or https://."
         case .status(let status): "The service answered \(status) and did not say why."
-        case .unreadableAnswer(let text): "The service's answer cannot be read: \(text)"
+        case .unreadableAnswer(let text):
+            "No answer of urlsessiond, which may listen at another port or without /v1: \(text)"
         case .streamEnded: "The stream of events ended."
         case .noContent: "The task has no content: none was received, or it was claimed, or it expired."
         case .contentChanged: "The content is not the one that was begun."

@@ -2,9 +2,9 @@ package import Core
 package import Wire
 
 extension App {
-    /// An app as it is shown. Its key and its webhook's secret are added where it is created, and only there.
+    /// The client's view of an app. Its key and its webhook's secret are added only in the response to its creation.
     ///
-    /// - Parameter systemStatus: What the operator says for all apps; the stricter of the two is shown.
+    /// - Parameter systemStatus: The operator's status for all apps; the stricter of the two is shown.
     package init(_ record: AppRecord, systemStatus: Core.BackgroundRefreshStatus) {
         self.init()
         identifier = record.identifier
@@ -59,7 +59,7 @@ extension Wire.AppLimits {
 }
 
 extension Core.AppLimits {
-    /// The limits with the changes of a request; null stands for no limit.
+    /// The limits with the changes of a request; null means no limit.
     package func applying(_ change: AppLimitsChange?) -> Core.AppLimits {
         guard let change else { return self }
         var limits = self
@@ -70,7 +70,7 @@ extension Core.AppLimits {
 }
 
 extension WebhookSettings {
-    /// The settings with the changes of a request; null stands for those of an app without a webhook.
+    /// The settings with the changes of a request; null means those of an app without a webhook.
     fileprivate func applying(_ change: Change<WebhookChange>) -> WebhookSettings? {
         switch change {
         case .unchanged: nil
@@ -81,7 +81,7 @@ extension WebhookSettings {
 }
 
 extension AppChanges {
-    /// What the operator changes about an app.
+    /// The operator's changes to an app.
     package init(_ wire: AppChange, of app: AppRecord) {
         self.init()
         webhook = app.webhook.applying(wire.webhook)
@@ -89,7 +89,7 @@ extension AppChanges {
         if let change = wire.limits { limits = app.limits.applying(change) }
     }
 
-    /// What an app changes about itself.
+    /// An app's changes to itself.
     package init(_ wire: OwnAppChange, of app: AppRecord) {
         self.init()
         webhook = app.webhook.applying(wire.webhook)
@@ -97,7 +97,7 @@ extension AppChanges {
 }
 
 extension AppKey {
-    /// - Parameter secret: The key itself, in the one answer that shows it.
+    /// - Parameter secret: The key itself, for the only response that shows it.
     package init(_ record: KeyRecord, secret: String? = nil) {
         self.init()
         keyIdentifier = record.keyIdentifier

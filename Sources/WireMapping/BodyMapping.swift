@@ -2,7 +2,7 @@ package import Core
 package import Wire
 
 extension StoredBody {
-    /// Length and digest are those of the whole, so a draft has none.
+    /// Length and digest are those of the complete body, so a draft has none.
     package init(_ record: BodyRecord) {
         self.init()
         id = record.publicId

@@ -37,7 +37,7 @@ extension ServiceWindow {
             to: Self.minutes(wire.to), bandwidthLimit: wire.bandwidthLimit)
     }
 
-    /// Minutes from midnight of `HH:MM`, which has been checked when the request was read.
+    /// Minutes from midnight of `HH:MM`, which was checked when the request was read.
     private static func minutes(_ text: String) -> Int {
         text.split(separator: ":").reduce(0) { $0 * 60 + (Int($1) ?? 0) }
     }

@@ -1,7 +1,7 @@
 package import Core
 package import Wire
 
-/// Writes events as clients read them: the same in webhooks, pages and streams.
+/// The wire format of events: the same in webhooks, pages and streams.
 package struct EventEnvelope: Sendable {
     let sessionIdentifier: String
     let urls: PublicURLs
@@ -11,7 +11,7 @@ package struct EventEnvelope: Sendable {
         self.urls = urls
     }
 
-    /// A kept event.
+    /// A stored event.
     package func event(_ record: EventRecord) -> Event {
         Event {
             $0.seq = record.seq
@@ -25,7 +25,7 @@ package struct EventEnvelope: Sendable {
         }
     }
 
-    /// A message that is not kept: it has no number.
+    /// A live event: it has no number.
     package func event(_ live: LiveEvent) -> Event {
         let (type, data) = Self.content(of: live.payload)
         return Event {
@@ -39,7 +39,7 @@ package struct EventEnvelope: Sendable {
         }
     }
 
-    // MARK: What they say
+    // MARK: Contents
 
     private func data(of record: EventRecord) -> JSONText {
         switch record.payload {
@@ -155,7 +155,7 @@ package struct EventEnvelope: Sendable {
     }
 }
 
-/// ``Wire.TaskMetrics``, written straight from what is kept: the many members are the same at rest.
+/// ``Wire.TaskMetrics``, written directly from the stored form, which has the same members.
 private struct MetricsOfTask: JSONWritable {
     let interval: TaskInterval
     let progress: Core.TaskProgress

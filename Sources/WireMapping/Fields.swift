@@ -3,7 +3,7 @@ import Formats
 package import Wire
 
 extension HTTPFields {
-    /// Header fields as an app gave them.
+    /// Header fields in the app's form.
     package init(_ map: StringMap) {
         self.init(map.map { HTTPField(name: $0.name, value: $0.value) })
     }
@@ -40,7 +40,7 @@ extension Wire.ContentDigest {
 }
 
 extension Core.ContentDigest {
-    /// A digest that Wire has read, so that its value is lower-case hex already.
+    /// A digest that Wire has parsed, so that its value is valid hex.
     package init?(_ digest: Wire.ContentDigest) {
         guard let algorithm = DigestAlgorithm(digest.algorithm) else { return nil }
         self.init(algorithm: algorithm, value: digest.value.asciiLowercased)

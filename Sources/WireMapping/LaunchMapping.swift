@@ -51,7 +51,7 @@ extension LaunchRule.Reasons {
 }
 
 extension LaunchAnswer {
-    /// What an app answers by a call.
+    /// An app's answer through the completion route.
     ///
     /// - Throws: A fault for an answer that does not fit the kind of the launch.
     package init(_ completion: LaunchCompletion, to launch: LaunchRecord) throws(JSONError) {

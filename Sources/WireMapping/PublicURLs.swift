@@ -1,10 +1,10 @@
 import Wire
 
-/// The URLs that the service gives out. Their base is configured, never taken from a request.
+/// The service's public URLs. Their base is configured, never derived from a request.
 package struct PublicURLs: Sendable {
     private let base: String
 
-    /// - Parameter base: Such as `https://transfers.example.com`; a slash at the end changes nothing.
+    /// - Parameter base: Such as `https://transfers.example.com`; a trailing slash is ignored.
     package init(base: String) {
         var base = base
         while base.utf8.last == UInt8(ascii: "/") { base.removeLast() }
@@ -21,8 +21,8 @@ package struct PublicURLs: Sendable {
 
     package func completion(of launchId: String) -> String { "\(base)/v1/launches/\(launchId)/complete" }
 
-    /// A path segment: unreserved characters, `:`, `@` and `+` as they are, the rest percent-encoded (RFC 3986
-    /// section 3.3). Of a session's identifier that leaves everything as it is.
+    /// A path segment: unreserved characters, `:`, `@` and `+` are unchanged, others percent-encoded (RFC 3986 section
+    /// 3.3). A session's identifier is never changed.
     static func segment(_ text: String) -> String {
         PercentCoding.encode(text) { PercentCoding.isUnreserved($0) || ":@+".utf8.contains($0) }
     }

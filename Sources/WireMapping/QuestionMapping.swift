@@ -25,9 +25,9 @@ extension Wire.Question {
 }
 
 extension Core.Answer {
-    /// What an app answers.
+    /// An app's answer.
     ///
-    /// - Parameter record: The question, which decides which answers make sense.
+    /// - Parameter record: The question, which decides which answers are valid.
     /// - Throws: A fault for a disposition of the other kind of question, and for a credential that does not fit.
     package init(_ wire: Wire.Answer, to record: QuestionRecord) throws(JSONError) {
         guard let disposition = Disposition(wire.disposition) else {
@@ -46,7 +46,7 @@ extension Core.Answer {
             disposition: disposition, credential: wire.credential.map(Core.Credential.init),
             request: wire.request.map { request in
                 var core = Core.TransferRequest(request, kind: .download)
-                // Without a method the new request keeps the one that was about to start.
+                // Without a method the new request keeps the method of the request that was about to start.
                 if request.method == nil, let method { core.method = method }
                 return core
             })

@@ -2,9 +2,9 @@ package import Core
 package import Wire
 
 extension Core.SessionConfiguration {
-    /// What an app asked for, with the default of every member that it left out.
+    /// An app's configuration, with the defaults of omitted members.
     ///
-    /// Words were checked when the request was read; an unknown one stands for the default.
+    /// Words were checked when the request was read; an unknown one means the default.
     package init(_ wire: Wire.SessionConfiguration) {
         self.init()
         isDiscretionary = wire.isDiscretionary

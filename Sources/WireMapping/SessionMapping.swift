@@ -2,10 +2,10 @@ package import Core
 package import Wire
 
 extension Wire.Session {
-    /// A session as it is shown.
+    /// The client's view of a session.
     ///
     /// - Parameters:
-    ///   - attendance: What holds the session in memory; it is shown before a lease.
+    ///   - attendance: The attachment in memory; it takes precedence over a lease.
     ///   - launch: The record of ``SessionRecord/openLaunch``.
     package init(_ record: SessionRecord, attendance: Presence.Kind?, launch: LaunchRecord?, at now: Timestamp) {
         self.init()
@@ -68,7 +68,7 @@ extension Wire.Attachment {
 }
 
 extension Core.Attachment.Event {
-    /// What a request to attach asks for: renewing where it names an epoch, else taking.
+    /// The event of a request to attach: a renewal if it names an epoch, otherwise a claim.
     package init(_ request: AttachmentRequest) {
         let ttl = Duration.milliseconds(Int64(request.ttl * 1000))
         if let epoch = request.epoch {

@@ -67,12 +67,12 @@ extension SessionTask {
 }
 
 extension Core.TaskProgress {
-    /// Bytes of content that need not come again.
+    /// Bytes of content that need not be fetched again.
     fileprivate var bytesAtHand: Int64 { segments?.count ?? resume?.offset ?? durableOffset }
 }
 
 extension TaskPhase {
-    /// What a running task is doing, by its phase and, while it is active, by its transfer.
+    /// The phase of a running task for clients, from its stored phase and, while that is active, from its transfer.
     package init?(_ phase: TaskLife.Phase?, _ live: LiveState) {
         switch phase {
         case nil, .suspended: return nil
@@ -94,7 +94,7 @@ extension TaskPhase {
 }
 
 extension Core.WaitingReason.Kind {
-    /// The phase of a queued task that waits for this first of all.
+    /// The phase of a queued task whose first waiting reason this is.
     fileprivate var phase: TaskPhase {
         switch self {
         case .connectivity, .cellularAccess, .expensiveAccess, .constrainedAccess: .waitingForConnectivity
@@ -105,7 +105,7 @@ extension Core.WaitingReason.Kind {
 }
 
 extension Core.TransferRequest {
-    /// The request as it was sent to where redirects led, without what was dropped on the way.
+    /// The request as sent after redirects, without the fields that they dropped.
     func current(after progress: Core.TaskProgress) -> Core.TransferRequest {
         var request = self
         request.url = progress.redirects.last?.url ?? progress.currentURL ?? url

@@ -2,9 +2,9 @@ package import Core
 package import Wire
 
 extension TaskOrder {
-    /// What an app orders.
+    /// An app's order.
     ///
-    /// - Parameter traceparent: That of the request, kept with the task.
+    /// - Parameter traceparent: The request's trace context, stored with the task.
     package init(_ wire: TaskCreation, traceparent: String? = nil) {
         let kind: Core.TaskKind = wire.kind == .upload ? .upload : .download
         let request = Core.TransferRequest(wire.request ?? Wire.TransferRequest(url: ""), kind: kind)
@@ -33,7 +33,7 @@ extension TaskOrder.Body {
 }
 
 extension Core.TransferRequest {
-    /// - Parameter kind: Of the task, whose method stands where the request has none.
+    /// - Parameter kind: The kind of the task, which determines the default method.
     package init(_ wire: Wire.TransferRequest, kind: Core.TaskKind) {
         self.init(
             url: wire.url, method: wire.method ?? (kind == .upload ? "PUT" : "GET"), headers: HTTPFields(wire.headers),
@@ -43,7 +43,7 @@ extension Core.TransferRequest {
         }
     }
 
-    /// The request with what a `PATCH` says changed.
+    /// The request with the changes of a `PATCH`.
     func applying(_ change: RequestChange) -> Core.TransferRequest {
         var request = self
         if let url = change.url { (request.url, request.object) = (url, nil) }
@@ -54,9 +54,9 @@ extension Core.TransferRequest {
 }
 
 extension Wire.TransferRequest {
-    /// A request as it is shown, secrets hidden.
+    /// The client's view of a request, secrets hidden.
     ///
-    /// - Parameter body: The stored body that travels with a download's request.
+    /// - Parameter body: The stored body that a download's request sends.
     package init(_ core: Core.TransferRequest, body: String? = nil) {
         self.init(
             url: core.object == nil ? core.url : "", method: core.method, headers: StringMap(core.headers),
@@ -67,7 +67,7 @@ extension Wire.TransferRequest {
 }
 
 extension TaskChanges {
-    /// - Parameter task: As it is, whose request changes in part.
+    /// - Parameter task: The current task, whose request changes in part.
     package init(_ wire: TaskChange, of task: TaskRecord) {
         self.init()
         priority = wire.priority

@@ -2,9 +2,9 @@ package import Core
 package import Wire
 
 extension Wire.TaskProgress {
-    /// How far a task is, from its counts.
+    /// The progress of a task, from its byte counts.
     ///
-    /// - Parameter throughput: Bytes per second of a transfer under way.
+    /// - Parameter throughput: Bytes per second of a transfer in flight.
     package init(_ task: SessionTask, _ throughput: Double?) {
         self.init()
         let isUpload = task.kind == .upload
@@ -26,7 +26,7 @@ extension Wire.TaskProgress {
 
 extension TaskAttempts {
     package init(_ record: TaskRecord, _ progress: Core.TaskProgress) {
-        // An attempt under way has begun, though it is counted only when it ends.
+        // An attempt in flight has begun, though it is counted only when it ends.
         let isActive = record.phase == .active
         self.init()
         count = Int64(max(progress.attempts.attempts, progress.lastAttempt?.number ?? 0) + (isActive ? 1 : 0))
@@ -46,7 +46,7 @@ extension TaskAttempts.Attempt {
 }
 
 extension Wire.TaskResponse {
-    /// The cookies that an origin sets are as good as credentials, and so are hidden.
+    /// An origin's cookies are secrets like credentials, and therefore hidden.
     package init(_ core: Core.TaskResponse) {
         self.init()
         statusCode = Int64(core.statusCode)

@@ -1,10 +1,10 @@
 import Core
 import Wire
 
-// Each term stands here twice, on its way in and on its way out.
+// Each term occurs here twice, for reading and for writing.
 
 extension TaskSpecification {
-    /// Takes over what an app says about a task when it creates it.
+    /// Adopts the app's terms for a new task.
     mutating func take(_ terms: TaskTerms) {
         clientTaskId = terms.clientTaskId
         group = terms.group

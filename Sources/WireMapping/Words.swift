@@ -7,6 +7,6 @@ extension WireName {
 }
 
 extension RawRepresentable<String> {
-    /// Nil for a word that is not known here.
+    /// Nil for an unknown word.
     package init?(_ word: some WireName) { self.init(rawValue: word.rawValue) }
 }

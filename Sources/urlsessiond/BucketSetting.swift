@@ -7,15 +7,15 @@ import Store
 import TransferEngine
 import Transfers
 
-/// What `--bucket NAME=s3://BUCKET/PREFIX?region=&endpoint=` says.
+/// The setting `--bucket NAME=s3://BUCKET/PREFIX?region=&endpoint=`.
 struct BucketSetting {
-    /// As it was given, but for what may be secret.
+    /// The text as given, without parts that may be secret.
     let text: String
     let bucket: Bucket
-    /// Whether the machine's role has the credentials.
+    /// Whether the credentials are those of the machine's role.
     let usesInstance: Bool
 
-    /// Where its objects are. Nodes may have different ways to the same bucket.
+    /// The place of the bucket's objects. Nodes may use different endpoints for the same bucket.
     var place: String { "s3://\(bucket.name)/\(bucket.prefix)" }
 
     static func all(_ values: inout SettingValues) -> [String: BucketSetting] {
@@ -37,7 +37,7 @@ struct BucketSetting {
         return buckets
     }
 
-    /// What `--contents s3://BUCKET/PREFIX?region=&endpoint=` says.
+    /// The setting `--contents s3://BUCKET/PREFIX?region=&endpoint=`.
     static func contents(_ values: inout SettingValues) -> BucketSetting? {
         guard let text = values.text("contents") else { return nil }
         do throws(Refusal) {
@@ -88,7 +88,7 @@ struct BucketSetting {
     private static let options = ["region", "endpoint", "style", "credentials"]
     private static let redacted = "(redacted)"
 
-    /// A URL without what people put into it that is secret: user information, and options of which nothing is known.
+    /// A URL without possible secrets: user information and unknown options are removed.
     private static func publicText(_ text: String) -> String {
         let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let query = parts.dropFirst().map { query in
@@ -120,13 +120,13 @@ struct BucketSetting {
     }
 }
 
-/// The buckets of the settings, and who talks to them.
+/// The configured buckets and their clients.
 struct ConfiguredBuckets: Sendable {
     private let sources: [String: CredentialsSource]
     private let clients: [String: BucketClient]
     private let exchanges: Exchanges?
 
-    /// - Throws: ``Serve/Failure`` where a bucket has no credentials.
+    /// - Throws: ``Serve/Failure`` if a bucket has no credentials.
     init(
         _ configuration: Configuration, own: EgressPolicy, clock: Clock, log: Log, metrics: Metrics
     ) throws {
@@ -145,7 +145,7 @@ struct ConfiguredBuckets: Sendable {
         sources = settings.reduce(into: [:]) { sources, entry in
             sources[entry.key] = found[entry.key].map { CredentialsSource($0) } ?? CredentialsSource(instance)
         }
-        // Where the operator's own store is, is the operator's to say; a metadata address and this service are none.
+        // The operator chooses the store's address. Metadata addresses and this service stay excluded.
         var egress = own
         egress.allowed = [CIDR(.v4(0), 0), CIDR(.v6(0), 0)]
         let meters = BucketMeters(metrics, names: settings.keys.sorted())
@@ -162,10 +162,10 @@ struct ConfiguredBuckets: Sendable {
 
     var isEmpty: Bool { clients.isEmpty }
 
-    /// Those that apps may name.
+    /// The clients of buckets that apps may name.
     var named: [String: BucketClient] { clients.filter { $0.key != Store.contentsBucket } }
 
-    /// - Parameter masterKey: All nodes of a service have the same.
+    /// - Parameter masterKey: The same for all nodes of a service.
     func contents(_ masterKey: [UInt8], clock: Clock, log: Log) -> ContentsBucket? {
         let folder = HMAC.sha256(key: masterKey, message: Array("contents".utf8)).prefix(8)
         return clients[Store.contentsBucket].map {
@@ -173,14 +173,14 @@ struct ConfiguredBuckets: Sendable {
         }
     }
 
-    /// Takes the credentials as they are now.
+    /// Reads the credentials again.
     func renew(_ configuration: Configuration) throws(Serve.Failure) {
         for (name, credentials) in try Self.credentials(configuration) { sources[name]?.renew(credentials) }
     }
 
     func shutdown() async { await exchanges?.shutdown() }
 
-    /// Of all buckets but those with the machine's role.
+    /// The credentials of all buckets, except those with the machine's role.
     private static func credentials(
         _ configuration: Configuration
     ) throws(Serve.Failure) -> [String: BucketCredentials] {

@@ -4,11 +4,11 @@ import SQL
 import Store
 import Wire
 
-/// The words after the program's name.
+/// The subcommands of the program.
 enum Command {
     static let version = Release.version
 
-    /// Exit statuses as `sysexits.h` has them.
+    /// Exit statuses of `sysexits.h`.
     enum Exit {
         static let done: Int32 = 0
         static let failed: Int32 = 1
@@ -21,7 +21,7 @@ enum Command {
         static let inUse: Int32 = 75
     }
 
-    /// Runs one command and answers with the process's exit status.
+    /// Runs one command and returns the process's exit status.
     static func run(_ arguments: [String]) async -> Int32 {
         if let command = arguments.first, arguments.dropFirst().contains(where: { $0 == "--help" || $0 == "-h" }),
             let help = help(about: command)
@@ -69,7 +69,7 @@ enum Command {
         return tell(configuration.description.map { name, value in "\(name) = \(value)" }.joined(separator: "\n"))
     }
 
-    /// `backup FILE`: a copy of the database, taken while the service runs or not.
+    /// `backup FILE`: copies the database, whether or not the service runs.
     private static func backup(_ arguments: [String]) -> Int32 {
         guard let target = arguments.first, !target.hasPrefix("--") else {
             complain("usage: urlsessiond backup FILE [--data-dir DIR]")
@@ -89,12 +89,12 @@ enum Command {
         }
     }
 
-    /// Which way a store is carried.
+    /// The direction of a move.
     private enum Move: String {
         case export, `import`
     }
 
-    /// `export FILE` and `import FILE`: carry a store from one place to another.
+    /// `export FILE` and `import FILE`: move a store from one place to another.
     private static func move(_ move: Move, _ arguments: [String]) -> Int32 {
         guard let file = arguments.first, !file.hasPrefix("--") else {
             complain("usage: urlsessiond \(move.rawValue) FILE [--store URL] [--data-dir DIR]")
@@ -118,7 +118,7 @@ enum Command {
         }
     }
 
-    /// Says why a command failed, and answers with the process's exit status.
+    /// Prints why a command failed, and returns the process's exit status.
     private static func fail(_ error: any Error, of command: String? = nil, otherwise status: Int32) -> Int32 {
         let failure = error as? Serve.Failure ?? Serve.Failure(text: "\(error)", status: status)
         complain("urlsessiond: \(command.map { "\($0): " } ?? "")\(failure.text)")
@@ -133,7 +133,7 @@ enum Command {
         return try FolderLock(folder, remedy: "stop it first")
     }
 
-    /// The settings, or nil when something is wrong with them, which is said.
+    /// The settings, or nil after printing their faults.
     private static func configuration(_ arguments: [String]) -> Configuration? {
         do throws(Configuration.Faults) {
             return try Configuration(arguments: arguments, environment: environment())
@@ -156,7 +156,7 @@ enum Command {
 
     /// Writes a result to standard output.
     ///
-    /// - Returns: The process's exit status. A reader that has gone is told nothing.
+    /// - Returns: The process's exit status. A reader that closed the pipe is not reported.
     private static func tell(_ text: String) -> Int32 {
         do throws(SystemError) {
             try say(text)
@@ -172,7 +172,7 @@ enum Command {
     /// Writes lines to standard output.
     static func say(_ text: String) throws(SystemError) { try write(text, to: STDOUT_FILENO) }
 
-    /// Writes lines to standard error. A failure is not reported: the exit status is all that is left.
+    /// Writes lines to standard error. A failure is not reported: only the exit status is left.
     static func complain(_ text: String) { try? write(text, to: STDERR_FILENO) }
 
     private static func write(_ text: String, to descriptor: Int32) throws(SystemError) {
@@ -187,7 +187,7 @@ enum Command {
         }
     }
 
-    /// The calls there are, for help and manual.
+    /// The subcommands, for help and manual.
     static let usages = [
         ("urlsessiond serve [FLAGS]", "serve until SIGTERM"),
         ("urlsessiond check-config [FLAGS]", "print the effective settings"),
@@ -200,7 +200,7 @@ enum Command {
         ("urlsessiond --version", "tell the version"),
     ]
 
-    /// Where flags may stand.
+    /// The places where flags may be given.
     static let aboutFlags = """
         Each flag is also an environment variable (--data-dir: URLSESSIOND_DATA_DIR) and a member of the
         --config file; flags win over variables, variables over the file.

@@ -5,7 +5,7 @@ import Glibc
 import SQL
 import Store
 
-/// What `urlsessiond serve` runs with, checked as a whole.
+/// The settings of `urlsessiond serve`, checked as a whole.
 struct Configuration {
     struct Address: Equatable {
         var host: String
@@ -16,9 +16,9 @@ struct Configuration {
 
     var listen: Address
     var dataFolder: String
-    /// Who has the database; nil for a file in the data folder.
+    /// The server of the database; nil for a file in the data folder.
     var server: PostgreSQLServer?
-    /// What this node does, where many share the store.
+    /// The roles of this node, if several share the store.
     var roles: Set<NodeRole>
     var adminKeyFile: String
     var masterKeyFile: String
@@ -32,10 +32,10 @@ struct Configuration {
     var allowsHTTPWebhooks: Bool
     var filesRoots: [String: String]
     var buckets: [String: BucketSetting]
-    /// Where contents and bodies go; nil for the data folder.
+    /// The bucket for contents and bodies; nil for the data folder.
     var contents: BucketSetting?
     var bucketCredentials: String?
-    /// What tools of AWS read from the environment, where no file has it.
+    /// The credentials in the environment variables of AWS tools, used if there is no file.
     var environmentCredentials: BucketCredentials?
     var metadataEndpoint: String
     var contentRetention: Duration
@@ -52,14 +52,14 @@ struct Configuration {
     var logFormat: Log.Format
     var logLevel: Log.Level
 
-    /// All that is wrong with the settings, a line each.
+    /// All faults of the settings, one per line.
     struct Faults: Error {
         var lines: [String]
     }
 
     static let standardListen = Address(host: "127.0.0.1", port: 8080)
 
-    /// Ranges that `--dev` adds: a developer's origins and receivers live there.
+    /// Ranges that `--dev` adds, for a developer's origins and receivers.
     private static let developmentEgress = ["127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"]
 
     init(arguments: [String], environment: [String: String]) throws(Faults) {
@@ -116,7 +116,7 @@ struct Configuration {
         }
         let server = PostgreSQLServer(text, keepsStatements: !values.flag("store-pooled"))
         do throws(SQLError) {
-            // What libpq says may repeat the password.
+            // A message of libpq may repeat the password.
             if try server.fault != nil { values.fault("store", "is no connection URI that libpq understands") }
         } catch {
             values.fault("store", error.message)
@@ -218,19 +218,19 @@ struct Configuration {
         }
     }
 
-    /// The buckets of all kinds, by the names of their profiles.
+    /// All buckets, by the names of their profiles.
     var allBuckets: [String: BucketSetting] {
         var all = buckets
         if let contents { all[Store.contentsBucket] = contents }
         return all
     }
 
-    /// Where the API listens, with the port that it has.
+    /// The URL at which the API listens, with its actual port.
     func url(port: UInt16) -> String {
         "\(tlsCertificate == nil ? "http" : "https")://\(Address(host: listen.host, port: port).text)"
     }
 
-    /// The effective settings, one a line.
+    /// The effective settings, one per line.
     var description: [(name: String, value: String)] {
         func text(_ duration: Duration) -> String { "\(duration.milliseconds / 1000)s" }
         return [

@@ -4,11 +4,11 @@ import Core
 import Service
 import Transfers
 
-/// What `--dev` adds: an app with fixed keys, so that documentation can be pasted.
+/// The additions of `--dev`: an app with fixed keys, so that commands of the documentation can be pasted.
 enum Development {
     private static let key = "dev"
 
-    /// The app `dev`, made on the first start, with 32 zero bytes as webhook secret.
+    /// The app `dev`, created on the first start, with 32 zero bytes as webhook secret.
     static func app(of service: Service) async throws -> AppID {
         do {
             return try await service.app(identifier: key).id
@@ -28,7 +28,7 @@ enum Development {
                 key: record, webhookSecret: [UInt8](repeating: 0, count: 32), recording: nil
             ).id
         } catch DomainError.appExists {
-            // Another node, which started at the same time, was faster.
+            // Another node, which started at the same time, has created the app.
             return try await service.app(identifier: key).id
         }
     }

@@ -1,8 +1,8 @@
 import TransferEngine
 
-/// `urlsessiond healthcheck [URL | HOST:PORT] [FLAGS]`: for containers, which have no curl.
+/// `urlsessiond healthcheck [URL | HOST:PORT] [FLAGS]`: for containers without curl.
 enum HealthCheck {
-    /// Asks `/healthz`, by default at the address where the service's settings have it listen.
+    /// Requests `/healthz`, by default at the address where the service's settings have it listen.
     static func run(_ arguments: [String], environment: [String: String]) -> Int32 {
         let place = arguments.first.flatMap { $0.hasPrefix("--") ? nil : $0 }
         var values = SettingValues(
@@ -22,7 +22,7 @@ enum HealthCheck {
         return status == 200 ? Command.Exit.done : Command.Exit.failed
     }
 
-    /// A listener on all addresses is asked on loopback.
+    /// For a listener on all addresses, the loopback address is used.
     private static func authority(of listen: Configuration.Address) -> String {
         var address = listen
         if address.host == "0.0.0.0" { address.host = "127.0.0.1" }

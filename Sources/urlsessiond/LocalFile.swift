@@ -1,9 +1,9 @@
 import Base
 import Glibc
 
-/// Small files that the service reads or makes at its start, and reads again when it is asked to.
+/// Small files that the service reads or creates at its start, and reads again on request.
 enum LocalFile {
-    /// A file's bytes, up to 1 MiB; nil with `errno` set where it cannot be read.
+    /// A file's bytes, up to 1 MiB; nil with `errno` set if it cannot be read.
     static func read(_ path: String) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -19,9 +19,9 @@ enum LocalFile {
         return bytes
     }
 
-    /// Makes a file that only its owner may read, synced; an existing one stays.
+    /// Creates a file that only its owner may read, synced; an existing one stays.
     ///
-    /// - Returns: Whether it was made.
+    /// - Returns: Whether the file was created.
     static func create(_ path: String, _ bytes: [UInt8]) -> Bool {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return false }
@@ -29,7 +29,7 @@ enum LocalFile {
         return write(descriptor, bytes, bytes.count) == bytes.count && fsync(descriptor) == 0
     }
 
-    /// The path from the root, seen from the working folder.
+    /// The absolute path, relative to the working folder.
     static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/") else { return path }
         guard let folder = getcwd(nil, 0) else { return path }
@@ -38,7 +38,7 @@ enum LocalFile {
         return String(cString: folder) + "/" + relative
     }
 
-    /// Length in bytes; nil where there is no such file.
+    /// Length in bytes; nil if the file does not exist.
     static func size(_ path: String) -> Int64? {
         var status = stat()
         return stat(path, &status) == 0 ? Int64(status.st_size) : nil
@@ -49,7 +49,7 @@ enum LocalFile {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// Makes a folder, with those above it, that only its owner may enter.
+    /// Creates a folder that only its owner may enter, and its parents.
     static func makeFolder(_ path: String) -> Bool {
         if isFolder(path) { return true }
         if let slash = path.lastIndex(of: "/"), slash != path.startIndex, !makeFolder(String(path[..<slash])) {
@@ -61,15 +61,15 @@ enum LocalFile {
 
 /// The lock that keeps a second instance out of a data folder.
 ///
-/// An open-file-description lock (`F_OFD_SETLK`): closing another descriptor of the file does not drop it, and the
-/// kernel does when the process ends, however it ends.
+/// An open-file-description lock (`F_OFD_SETLK`): closing another descriptor of the file does not release it, and the
+/// kernel releases it whenever the process ends.
 final class FolderLock {
-    /// `F_OFD_SETLK`, which Swift's Glibc leaves out.
+    /// `F_OFD_SETLK`, which Swift's Glibc lacks.
     private static let setLock: Int32 = 37
 
     private let descriptor: Int32
 
-    /// - Parameter remedy: What to do where another process holds the folder.
+    /// - Parameter remedy: Advice if another process holds the folder.
     init(_ folder: String, remedy: String) throws(Serve.Failure) {
         let path = "\(folder)/lock"
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

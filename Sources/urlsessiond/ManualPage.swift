@@ -1,4 +1,4 @@
-/// The manual page in roff, made of what the program takes.
+/// The manual page in roff, generated from the program's commands and settings.
 enum ManualPage {
     static var text: String {
         var page = """
@@ -29,7 +29,7 @@ enum ManualPage {
 
     private static func term(_ head: String, _ body: String) -> String { ".TP\n\(head)\n\(escape(body))\n" }
 
-    /// No character of roff's own, and no line that it takes for a request.
+    /// Escapes roff's special characters, and a first character that would make the line a request.
     private static func escape(_ text: String) -> String {
         let escapes: [Character: String] = [
             "\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "~": "\\(ti", "^": "\\(ha",

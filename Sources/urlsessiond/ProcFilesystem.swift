@@ -1,9 +1,9 @@
 import Glibc
 
-/// Swift's runtime reads `/proc`: the program's arguments, and from time to time the state of its own threads, where
-/// libdispatch ends the process with SIGILL if it cannot. So a machine without it hears of it first.
+/// Swift's runtime reads `/proc`: the program's arguments, and periodically the state of its own threads, where
+/// libdispatch ends the process with SIGILL if it cannot. Therefore a missing `/proc` is reported at the start.
 enum ProcFilesystem {
-    /// Says that `/proc` is missing, and answers with the exit status for that; nil where it is there.
+    /// Prints that `/proc` is missing, and returns the exit status for that; nil if it is mounted.
     static func complain() -> Int32? {
         guard access("/proc/self/stat", R_OK) != 0 else { return nil }
         let text = "urlsessiond: /proc is not mounted, and Swift's runtime needs it: mount -t proc proc /proc\n"

@@ -2,10 +2,10 @@ import API
 import Base
 import HTTPServer
 
-/// What `SIGHUP` does: the settings are read again, and where they have no faults, log level, certificate, operator's key
-/// and the buckets' credentials follow. What cannot be used is refused, and the one before stays.
+/// The effect of `SIGHUP`: the settings are read again and, if they have no faults, log level, certificate, admin key
+/// and the buckets' credentials are replaced. An unusable one is refused, and the one before stays.
 struct Renewal: Sendable {
-    /// Reads the settings as they are now.
+    /// Reads the current settings.
     let reread: @Sendable () throws(Configuration.Faults) -> Configuration
     let api: APIServer
     let server: HTTPServer

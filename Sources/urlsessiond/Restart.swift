@@ -2,21 +2,21 @@ import Base
 import CLinux
 import Glibc
 
-/// A node that the others gave up while it was suspended restarts in the same process: under its old identity it can commit
-/// nothing.
+/// Restarts a node in the same process if other nodes took it over while it was suspended: under its old identity it
+/// can commit nothing.
 enum Restart {
     private static let startedAt = Clock.system.monotonic()
-    /// The time in milliseconds before which no node is given up as silent. A process that was given up sooner has a double
-    /// of the same name; it ends, because the two would replace each other for ever.
+    /// The time in milliseconds before which no silent node is taken over. A process that was taken over sooner has a
+    /// double of the same name; it ends, because the two would replace each other for ever.
     private static let shortest: Int64 = 15_000
 
-    /// Notes when the process started, and what its parent wants. Call it first.
+    /// Notes the start time of the process and the death signal that its parent has set. Call it first.
     static func prepare() {
         _ = startedAt
         _ = clinux_prepare_restart()
     }
 
-    /// Returns where the process has to end.
+    /// Returns if the process has to end.
     static func perform(_ log: Log, _ logWriter: LogWriter) {
         guard Clock.system.monotonic() - startedAt > shortest else {
             return log.error("another process has this node's name: give each node a --data-dir of its own")

@@ -11,16 +11,16 @@ import Store
 import TransferEngine
 import Transfers
 
-/// `urlsessiond serve`: makes the parts, runs them, and ends them in order.
+/// `urlsessiond serve`: creates the parts, runs them, and stops them in order.
 struct Serve {
-    /// Why the service does not start.
+    /// The reason why the service does not start.
     struct Failure: Error {
         var text: String
         var status = Command.Exit.cannotCreate
     }
 
     private let configuration: Configuration
-    /// Reads the settings as they are now.
+    /// Reads the current settings.
     private let reread: @Sendable () throws(Configuration.Faults) -> Configuration
     private let log: Log
     private let logWriter: LogWriter
@@ -92,8 +92,8 @@ struct Serve {
         return Command.Exit.done
     }
 
-    /// A database without a byte is that of a first start, or what a fault of the disk or of a copy left of one: the folder
-    /// for contents is made only after the database.
+    /// Refuses an empty database in a used folder. It is the remainder of a disk fault or of a failed copy: the folder
+    /// for contents is created only after the database.
     private func refuseLostDatabase() throws(Failure) {
         let path = Self.databasePath(configuration)
         guard configuration.server == nil, LocalFile.size(path) == 0,
@@ -103,7 +103,7 @@ struct Serve {
             text: "\(path) is empty, though the folder was used: put a backup in its place, or remove it to begin anew")
     }
 
-    /// Says with which status the process ends where a server's store is not to be had.
+    /// Opens the store, and chooses the exit status if a server's store is not available.
     private func openStore(_ keys: StartupKeys, _ make: () throws -> Service) throws -> Service {
         do {
             return try make()
@@ -117,7 +117,7 @@ struct Serve {
         }
     }
 
-    // MARK: Making the parts
+    // MARK: Creating the parts
 
     private func listen(_ address: Configuration.Address) throws -> Listener {
         do {
@@ -160,7 +160,7 @@ struct Serve {
         }
     }
 
-    /// A server knows a node by a name that stays in its data folder.
+    /// A node has a permanent name in a server's store, which is kept in its data folder.
     private func place() throws(Failure) -> Store.Place {
         guard let server = configuration.server else { return .file(Self.databasePath(configuration)) }
         let path = "\(configuration.dataFolder)/node"
@@ -199,7 +199,7 @@ struct Serve {
         return settings
     }
 
-    /// What the listener presents; nil where it is plain.
+    /// The listener's certificate; nil for plain http.
     static func certificate(_ configuration: Configuration) throws(Failure) -> TLSCertificate? {
         guard let certificate = configuration.tlsCertificate, let key = configuration.tlsKey else { return nil }
         var unreadable: [String] = []
@@ -247,7 +247,7 @@ struct Serve {
 
     // MARK: Running and ending
 
-    /// Called before the service answers or announces its port, because a supervisor may signal it at that very moment.
+    /// Called before the service responds or announces its port, because a supervisor may send a signal from then on.
     private func listenForSignals() throws(Failure) -> (end: SignalBell, hangup: SignalBell) {
         guard let end = SignalBell(SIGTERM, SIGINT), let hangup = SignalBell(SIGHUP) else {
             throw Failure(text: "signals: \(String(cString: strerror(errno)))", status: Command.Exit.system)
@@ -277,7 +277,7 @@ struct Serve {
         }
     }
 
-    /// Nothing goes on without a loop: when one fails the process ends, and the next start repairs what it left.
+    /// Runs a loop that the service needs: if it fails, the process ends, and the next start recovers.
     private func runLoop(_ name: String, _ body: () async throws -> Void) async {
         do {
             try await body()
@@ -289,7 +289,7 @@ struct Serve {
         }
     }
 
-    /// Ends the parts from the outside in, each step within its share of the time.
+    /// Stops the parts from the outside in, each step within its share of the time.
     private func stop(_ server: HTTPServer, _ metricsServer: HTTPServer?, _ service: Service) async {
         Systemd.notify("STOPPING=1")
         let limit = configuration.shutdownTimeout
@@ -298,16 +298,16 @@ struct Serve {
         await metricsServer?.stop(within: .milliseconds(200))
     }
 
-    /// How long the process waits, at its end, for the last lines of the log to be read.
+    /// How long the process waits, at its end, for the last log lines to be written.
     private static let lastWords = Duration.milliseconds(500)
 
-    /// Ends the process at once: what was stored stays, and the next start repairs the rest.
+    /// Ends the process at once: stored state stays, and the next start recovers.
     private func exitAtOnce() -> Never {
         logWriter.flush(within: Self.lastWords)
         exit(Command.Exit.software)
     }
 
-    /// Process-wide settings: nothing readable by others, no core with secrets, one locale, many descriptors.
+    /// Process-wide settings: no permissions for others, no core dump with secrets, one locale, many descriptors.
     private static func prepareProcess() {
         umask(0o077)
         setlocale(LC_ALL, "C")

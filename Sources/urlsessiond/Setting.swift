@@ -4,9 +4,9 @@ struct Setting: Sendable {
         case text
         case flag
         case number(ClosedRange<Int64>)
-        /// A number of bytes, or a number with `K`, `M`, `G` or `T` behind it.
+        /// A number of bytes, or a number with the suffix `K`, `M`, `G` or `T`.
         case bytes
-        /// Seconds, or a number with `s`, `m`, `h` or `d` behind it.
+        /// Seconds, or a number with the suffix `s`, `m`, `h` or `d`.
         case duration
         case choice([String])
     }

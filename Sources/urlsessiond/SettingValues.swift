@@ -2,12 +2,12 @@ import Base
 import Glibc
 import Wire
 
-/// Settings as texts, gathered from flags, the environment and a file, in that order of precedence.
+/// Settings as texts, collected from flags, the environment and a file, in that order of precedence.
 struct SettingValues {
     private(set) var values: [String: [String]] = [:]
     private(set) var faults: [String] = []
 
-    /// Gathers all there is; what is wrong stands in ``faults``, all of it.
+    /// Collects all settings; ``faults`` has all errors.
     init(arguments: [String], environment: [String: String]) {
         let flags = parse(flags: arguments)
         let variables = parse(environment: environment)
@@ -160,7 +160,7 @@ struct SettingValues {
         return .milliseconds(Int64(number * Double(scale) * 1000))
     }
 
-    /// The number in a text, and what the unit behind it multiplies it by.
+    /// The digits in a text, and the factor of the unit after them.
     private static func parts(of text: String, _ units: [Character: Int64]) -> (digits: Substring, scale: Int64) {
         guard let scale = text.last.flatMap({ units[$0] }) else { return (text[...], 1) }
         return (text.dropLast(), scale)

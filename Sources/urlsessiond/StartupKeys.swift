@@ -1,13 +1,13 @@
 import Base
 import Glibc
 
-/// The operator's key and the key that seals secrets, made on the first start.
+/// The admin key and the master key, created on the first start.
 struct StartupKeys {
     var adminKey: String
     var masterKey: [UInt8]
-    /// Where an operator's key was made just now.
+    /// The path of an admin key that was created by this start.
     let newAdminKey: String?
-    /// Where a master key was made just now.
+    /// The path of a master key that was created by this start.
     private let newMasterKey: String?
 
     init(_ configuration: Configuration) throws(Serve.Failure) {
@@ -19,7 +19,7 @@ struct StartupKeys {
         adminKey = try Self.adminKey(configuration)
     }
 
-    /// Removes a master key that was made just now: the database has another one.
+    /// Removes a master key that was created by this start: the database has another one.
     func withdrawNewMasterKey() { if let newMasterKey { unlink(newMasterKey) } }
 
     static func adminKey(_ configuration: Configuration) throws(Serve.Failure) -> String {
@@ -41,7 +41,7 @@ struct StartupKeys {
         throw Serve.Failure(text: "\(path) is missing, and \(Self.remedy(configuration))")
     }
 
-    /// What to do when the database's secrets do not open.
+    /// Advice if the database's secrets cannot be opened.
     static func remedy(_ configuration: Configuration) -> String {
         """
         \(configuration.server == nil ? Serve.databasePath(configuration) : "the database") has secrets that only its own master key opens: restore that key, or start \
@@ -57,7 +57,7 @@ struct StartupKeys {
         return key
     }
 
-    /// The first line of a key file, which is made where it is missing.
+    /// The first line of a key file, which is created if it is missing.
     private static func text(_ path: String, make: () -> String) throws(Serve.Failure) -> String {
         if LocalFile.read(path) == nil, errno == ENOENT { _ = LocalFile.create(path, Array((make() + "\n").utf8)) }
         guard let bytes = LocalFile.read(path) else {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Tells systemd about the service's state (sd_notify(3)); does nothing where `NOTIFY_SOCKET` is not set.
+/// Reports the service's state to systemd (sd_notify(3)); does nothing if `NOTIFY_SOCKET` is not set.
 enum Systemd {
     static func notify(_ state: String) {
         guard let path = getenv("NOTIFY_SOCKET").map({ String(cString: $0) }), !path.isEmpty else { return }

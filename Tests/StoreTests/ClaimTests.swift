@@ -95,11 +95,15 @@ struct ClaimTests {
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         try await fixture.create((0..<5).map { fixture.download("/\($0)") }, in: session)
         let active = try await fixture.claim(4)
+        var progress = TaskProgress()
+        let cause = TaskError.Underlying(domain: "curl", code: "7", message: "Failed to connect")
+        let refusal = TaskError(.cannotConnectToHost, "Connection refused.", underlying: cause)
+        progress.lastAttempt = AttemptRecord(
+            number: 1, startedAt: fixture.now, endedAt: fixture.now, offset: 0, statusCode: nil, error: refusal)
         try await fixture.settle(
             fixture.ask(active[0].id, "q"),
             Settlement(
-                task: active[1].id,
-                .retry(at: fixture.now + .seconds(5000), waitsForConnectivity: true, TaskProgress())))
+                task: active[1].id, .retry(at: fixture.now + .seconds(5000), waitsForConnectivity: true, progress)))
         _ = try await fixture.store.command(.suspend, task: active[2].id, at: fixture.now)
         #expect(try await fixture.store.nextDueTime() == fixture.now + .seconds(100))
         fixture.advance(.seconds(100))
@@ -108,7 +112,9 @@ struct ClaimTests {
         #expect(aftermath.completedTasks.count == 4)
         let tasks = try await fixture.store.tasks(in: session.id, TaskFilter(), after: 0, limit: 10)
         #expect(tasks.map(\.outcome) == [.failed, .failed, nil, .failed, .failed])
-        #expect(tasks[0].result?.error?.code == .timedOut)
+        #expect(tasks[0].result?.error?.code == .timedOut && tasks[0].result?.error?.underlying == nil)
+        #expect(tasks[1].result?.error?.code == .timedOut && tasks[1].result?.error?.underlying == cause)
+        #expect(tasks[1].result?.error?.localizedDescription.hasSuffix("Its last attempt: Connection refused.") == true)
         #expect(try await fixture.store.nextDueTime() == nil)
         try await expectSoundLedger(fixture)
     }

@@ -113,7 +113,7 @@ extension Call {
     }
 }
 
-// MARK: - What the operator and the app itself share
+// MARK: - Shared by the operator's and the app's own routes
 
 extension Call {
     func showApp(_ app: AppRecord, status: Int = 200) async throws -> HTTPResponse {
@@ -121,7 +121,7 @@ extension Call {
         return resource(App(app, systemStatus: common), version: Version(app), status: status)
     }
 
-    /// Changes an app, if it is as `If-Match` supposes. What changes in part is made of what was read.
+    /// Changes an app if it matches `If-Match`. A partial change is applied to the version that was read.
     func changeApp(
         _ read: () async throws -> AppRecord, _ changes: (AppRecord) -> AppChanges
     ) async throws -> HTTPResponse {
@@ -133,7 +133,7 @@ extension Call {
         return try await showApp(changed)
     }
 
-    /// Refuses a webhook that no launch could be sent to. What its name stands for shows only when one is sent.
+    /// Refuses a webhook to which no launch could be sent. Its host name is resolved only for a launch.
     func checkWebhook(_ change: WebhookChange?) throws(JSONError) {
         guard let text = change?.url.newValue else { return }
         let url = try Service.url(text, at: "/webhook/url")
@@ -141,8 +141,8 @@ extension Call {
     }
 }
 
-/// Webhook secrets as people copy them.
+/// Webhook secrets in their text form.
 enum WebhookSecret {
-    /// `whsec_` and base64, as Standard Webhooks writes them.
+    /// `whsec_` and base64, as Standard Webhooks specifies.
     static func text(_ secret: [UInt8]) -> String { "whsec_" + secret.base64 }
 }

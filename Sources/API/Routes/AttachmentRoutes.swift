@@ -5,7 +5,7 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// The lease by which a client holds a session.
+    /// The attachment lease of a session.
     var attachmentRoutes: [Route] {
         let path = "/v1/sessions/{identifier}/attachment"
         return [
@@ -22,7 +22,7 @@ extension Call {
         let attached = try await service.attach(Core.Attachment.Event(wanted), to: session.id)
         guard let lease = Wire.Attachment(attached) else { throw DomainError.attachmentFenced }
         guard wanted.epoch == nil else { return .json(lease) }
-        // What was made is released there.
+        // The created lease is released at this URL.
         let place = "/v1/sessions/\(session.identifier)/attachment?epoch=\(lease.epoch)"
         return .json(lease, status: 201, headers: [("Location", place)])
     }

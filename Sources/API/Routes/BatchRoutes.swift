@@ -37,7 +37,7 @@ extension Call {
         }
     }
 
-    /// Answers again: the same tasks, as they are now.
+    /// Repeats the response: the same tasks, in their current state.
     fileprivate func repeatedBatch(_ answer: StoredAnswer) async throws -> HTTPResponse {
         let isMinimal = try isMinimal()
         let session = try await session()
@@ -106,7 +106,7 @@ extension Call {
     }
 }
 
-/// What is kept of a batch for its `Idempotency-Key`: the tasks' numbers, which is enough to answer again.
+/// The record of a batch for its `Idempotency-Key`: the tasks' numbers, from which the response can be repeated.
 struct KeptBatch: JSONReadable {
     let session: SessionID
     let tasks: [(number: Int64, isExisting: Bool)]

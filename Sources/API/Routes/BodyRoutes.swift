@@ -7,7 +7,7 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// Bodies of uploads: stored at once, or as a draft that is appended to (IETF draft "Resumable Uploads for HTTP").
+    /// Bodies of uploads: stored at once, or as a draft with appends (IETF draft "Resumable Uploads for HTTP").
     var bodyRoutes: [Route] {
         let one = "/v1/bodies/{bodyId}"
         return [
@@ -62,7 +62,7 @@ extension Call {
         }
     }
 
-    /// The answer kept for a repeated request, whose bytes must be those of the first.
+    /// The stored response to a repeated request, whose bytes must be those of the first request.
     fileprivate func repeatedBody(_ kept: StoredAnswer) async throws -> HTTPResponse {
         var reading = try BodyReading(self, at: 0, BodyOrder(self))
         let digest = Digest()
@@ -102,7 +102,7 @@ extension Call {
         }
     }
 
-    /// 409, with the offset where the client has to continue.
+    /// 409, with the offset at which the client has to continue.
     private func mismatch(_ draft: BodyRecord, at offset: Int64) -> HTTPResponse {
         var now = draft
         now.length = offset
@@ -110,7 +110,7 @@ extension Call {
             .response(headers: now.uploadFields())
     }
 
-    /// A whole number in a header field, as the resumable uploads have them.
+    /// A whole number in a header field, as resumable uploads use them.
     fileprivate func fieldNumber(_ name: String) throws -> Int64? {
         let values = request.headers.all(name)
         guard let text = values.first else { return nil }
@@ -122,7 +122,7 @@ extension Call {
 }
 
 extension BodyRecord {
-    /// Where an upload stands.
+    /// The state of an upload.
     fileprivate func uploadFields(withLength: Bool = false) -> [(String, String)] {
         var fields = [
             ("Upload-Complete", isComplete ? "?1" : "?0"), ("Upload-Offset", "\(length)"),
@@ -140,7 +140,7 @@ extension BodyRecord {
 }
 
 extension BodyOrder {
-    /// What the header fields say about the bytes that come.
+    /// The order that the request's header fields describe.
     fileprivate init(_ call: Call) throws {
         let request = call.request
         guard request.framing != .none else {
@@ -151,7 +151,7 @@ extension BodyOrder {
             throw Problem.header("Upload-Complete", "This must be ?0 or ?1.")
         }
         let isAppending = request.method == "PATCH"
-        // Without the field an append is a part, and anything else the whole (section 4 of the draft).
+        // Without the field an append is a part, and any other request the whole (section 4 of the draft).
         let isComplete = complete.first.map { $0 == "?1" } ?? !isAppending
         self.init(
             mediaType: isAppending ? nil : request.headers["Content-Type"],
@@ -164,17 +164,17 @@ extension BodyOrder {
     }
 }
 
-/// Reads a body and checks what the message says about its own bytes.
+/// Reads a body and checks the message's own digests and lengths of its bytes.
 struct BodyReading {
     private let stream: RequestStream?
     private let client: ClientGone
     private let expected: [DigestAlgorithm: [UInt8]]
     private let running: [Digest]
-    /// The length there must be at the end, where it is known and these bytes are the last.
+    /// The required length at the end, if it is known and these bytes are the last.
     private let wholeLength: Int64?
     private var length: Int64
 
-    /// - Parameter offset: Where the first byte goes.
+    /// - Parameter offset: The position of the first byte.
     /// - Throws: ``Problem`` for a digest that cannot be read, and for lengths that contradict each other.
     init(_ call: Call, at offset: Int64, _ order: BodyOrder) throws {
         if case .stream(let stream) = call.request.body { self.stream = stream } else { stream = nil }
@@ -190,7 +190,7 @@ struct BodyReading {
 
     /// The next bytes, nil at the end.
     ///
-    /// - Throws: Among others ``Problem`` `unauthorized` when the key was revoked meanwhile.
+    /// - Throws: Among others ``Problem`` `unauthorized` if the key was revoked meanwhile.
     mutating func next() async throws -> [UInt8]? {
         let next = try await stream?.next()
         guard client.reason != .revoked else { throw Call.revoked }

@@ -7,7 +7,7 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// What the operator declares about network, power, load and hours.
+    /// The operator's declarations about network, power, load and hours.
     var conditionsRoutes: [Route] {
         let path = "/v1/system/conditions"
         return [

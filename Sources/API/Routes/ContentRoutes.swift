@@ -9,7 +9,7 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// The bytes that tasks received.
+    /// The contents of tasks.
     var contentRoutes: [Route] {
         let path = "/v1/sessions/{identifier}/tasks/{taskIdentifier}/content"
         return [
@@ -36,7 +36,7 @@ extension Call {
             return answer
         }
         let range = request.method == "GET" ? request.headers.all("Range") : []
-        // If-Range and several lines of Range: the whole is always a right answer (RFC 9110 section 14.2).
+        // With If-Range or several lines of Range, the whole is always a correct response (RFC 9110 section 14.2).
         let selected = ByteRange.select(
             range: range.count == 1 ? range[0] : nil, ifRange: request.headers["If-Range"], entityTag: tag,
             length: record.length)
@@ -55,7 +55,7 @@ extension Call {
         }
     }
 
-    /// Sends the client to the store that has the bytes; nil where the service has them itself.
+    /// Redirects the client to the bucket that has the bytes; nil if the service has them itself.
     private func redirection(to source: ContentSource, _ fields: [(String, String)]) async throws -> HTTPResponse? {
         guard case .bucket(let objects) = source else { return nil }
         let told = fields.filter { $0.0 == "Content-Type" || $0.0 == "Content-Disposition" }
@@ -91,7 +91,7 @@ extension Call {
     /// The tag of a content is its digest.
     private static func tag(of record: ContentRecord) -> String { "\"\(record.digest.value)\"" }
 
-    /// Tells a task without content from one that is not there.
+    /// Distinguishes a task without content from a task that does not exist.
     private func havingContent<Result>(_ task: TaskRecord, _ body: () async throws -> Result) async throws -> Result {
         do {
             return try await body()
@@ -121,7 +121,7 @@ enum ContentFields {
                 "Content-Disposition",
                 ContentDisposition(type: "attachment", filename: response?.suggestedFilename).headerValue
             ),
-            // Type and bytes come from an origin: a browser must not run them as if they were ours.
+            // Type and bytes come from an origin: a browser must not run them with the rights of this service.
             ("Content-Security-Policy", "sandbox; default-src 'none'"),
         ]
         if record.digest.algorithm == .sha256, let digest = [UInt8](hexadecimal: record.digest.value) {
@@ -130,7 +130,7 @@ enum ContentFields {
         return fields
     }
 
-    /// The origin's type, where it can stand in a header field.
+    /// The origin's type, if it is valid in a header field.
     private static func type(_ response: Core.TaskResponse?) -> String {
         let type = response?.headers["Content-Type"] ?? response?.mimeType ?? ""
         let isPlain = type.utf8.count <= 256 && type.utf8.allSatisfy { (0x20...0x7E).contains($0) }

@@ -5,7 +5,7 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// Secrets that are used without asking. They are written and never read.
+    /// Credentials that are used without a question. They are written and never read.
     var credentialRoutes: [Route] {
         let one = "/v1/credentials/{credentialIdentifier}"
         let filters = ["host", "port", "protocol", "realm", "authenticationMethod"]
@@ -49,7 +49,7 @@ extension Call {
             StoredCredential(kept), status: 201, headers: [("Location", "/v1/credentials/\(kept.credentialId)")])
     }
 
-    /// Forgets every credential whose protection space matches; none is no error.
+    /// Deletes every credential whose protection space matches, if any.
     fileprivate func deleteCredentials() async throws -> HTTPResponse {
         guard let host = try queryText("host", .length(1...253)) else {
             throw Problem.query("host", "This parameter is missing.")

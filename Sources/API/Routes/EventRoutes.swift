@@ -8,7 +8,7 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// The event log of a session: pages, waiting reads, streams, acknowledgement.
+    /// The event log of a session: pages, held requests, streams, acknowledgement.
     var eventRoutes: [Route] {
         let path = "/v1/sessions/{identifier}/events"
         return [
@@ -48,7 +48,7 @@ extension Call {
     }
 
     private func stream(_ session: SessionRecord, after: Int64?, attaches: Bool) async throws -> HTTPResponse {
-        // A wrong place to begin is refused before the stream begins.
+        // An invalid position is refused before the stream begins.
         _ = try await service.events(of: session.id, after: after, limit: 1)
         let headers = [("Content-Type", MediaTypes.eventStream), ("Cache-Control", "no-store")]
         guard request.method != "HEAD" else { return HTTPResponse(status: 200, headers: headers) }
@@ -57,7 +57,7 @@ extension Call {
             status: 200, headers: headers, body: .stream { writer in await stream.run(after: after, writer) })
     }
 
-    /// The last event that the client got from an earlier stream.
+    /// The last event that the client received from an earlier stream.
     private func lastEventID() throws -> Int64? {
         guard let text = request.headers["Last-Event-ID"], !text.isEmpty else { return nil }
         guard let number = Int64(digits: text) else {
@@ -79,7 +79,7 @@ extension Call {
 }
 
 extension EventEnvelope {
-    /// A page of the log, cut where the answer would get too long. It is made in steps, between which others have their turn.
+    /// A page of the log, cut at the maximum length of a response. Rendered in steps, between which other requests run.
     fileprivate func page(_ page: Core.EventPage) async -> HTTPResponse {
         var items = PageItems()
         var isWhole = true

@@ -5,33 +5,33 @@ import Service
 import Wire
 import WireMapping
 
-/// One stream of server-sent events: kept ones in order with their numbers, live ones between them without a number.
+/// One stream of server-sent events: stored ones in order with their numbers, live ones in between without a number.
 struct EventStream: Sendable {
     let call: Call
     let session: SessionRecord
-    /// Whether its client stands for the app. One that only watches does not keep the app from being launched.
+    /// Whether the client attaches. A client that only observes does not prevent launches.
     let attaches: Bool
     /// Counts the stream while it is open.
     let place: HeldRequests.Place
 
-    /// Kept events read at a time, by number and by bytes: what a client that does not read keeps in memory.
+    /// Stored events read at a time, by number and by bytes: the memory that a client which does not read occupies.
     private static let pageSize = 64
     private static let pageBytes = 32 * 1024
-    /// After this time a stream for which there was no memory tries again, in milliseconds.
+    /// Milliseconds after which a stream without memory tries again.
     private static let pause: Int64 = 250
-    /// Tasks remembered as completed, so that no live message follows their end.
+    /// Maximum number of tasks remembered as completed, so that no live event follows their end.
     private static let memory = 1024
 
-    /// Sends until the client leaves, the session is gone, the key is revoked or the service stops.
+    /// Sends until the client disconnects, the session is deleted, the key is revoked or the service stops.
     func run(after: Int64?, _ writer: ResponseWriter) async {
         do {
             guard attaches else { return try await follow(after: after, writer) }
             try await call.service.attached(to: session.id, .stream) { try await follow(after: after, writer) }
         } catch let error as DomainError {
-            // The session is gone, or the client read so slowly that events are: when it asks again, it is told.
+            // The session was deleted, or events expired unread: the client's next request gets the problem.
             call.log.debug("an event stream ends", ("reason", "\(error)"))
         } catch is Problem {
-            // The key was revoked: when the client asks again, it is told.
+            // The key was revoked: the client's next request gets the problem.
         } catch is ResponseWriter.ClientIsGone {
         } catch is CancellationError {
         } catch {

@@ -2,7 +2,7 @@ import HTTPServer
 import Wire
 
 extension APIServer {
-    /// Where everything is, and what each problem means. Both hold no data and need no key.
+    /// The index of the API, and the meaning of each problem. Both hold no data and need no key.
     var indexRoutes: [Route] {
         [
             route("GET", "/v1", .open) { .json($0.server.index) },

@@ -5,7 +5,7 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// Webhooks that wake the app, and the second step with which it answers them.
+    /// Launches of the app, and their completion.
     var launchRoutes: [Route] {
         [
             route("GET", "/v1/launches", .readOrEvents, query: ["session", "state", "kind"] + Call.listing) {
@@ -34,7 +34,7 @@ extension Call {
         let session = try queryText("session", .identifier)
         let states = try queryWords("state", LaunchState.Phase.allCases.map { ($0.rawValue, $0) })
         let kinds = try queryWords("kind", LaunchKind.allCases.map { ($0.rawValue, $0) })
-        // What people look for is what came last.
+        // The latest launches are the usual interest.
         let span = try span(.descending)
         return try await page(
             fetch: { cursor, limit in

@@ -41,7 +41,7 @@ extension Call {
         }
     }
 
-    /// The revision that `If-Match` wants the app to have.
+    /// The revision of the app that `If-Match` requires.
     fileprivate func expectedRevision() async throws -> Int64? {
         try expectedRevision(of: Version(try await service.app(app)))
     }

@@ -4,7 +4,7 @@ import HTTPServer
 import Wire
 
 extension APIServer {
-    /// The page for people at `/`, the reference at `/docs`, and the files of both. They hold no data and need no key.
+    /// The web page at `/`, the reference at `/docs`, and the files of both. They hold no data and need no key.
     var pageRoutes: [Route] {
         guard settings.servesPage else { return [] }
         let html = ["text/html"]
@@ -23,7 +23,7 @@ extension Call {
     }
 }
 
-/// What `Sources/CPage/site` holds, by name.
+/// The files of `Sources/CPage/site`, by name.
 enum PageFiles {
     static let all: [String: EmbeddedFile] = Dictionary(
         uniqueKeysWithValues: UnsafeBufferPointer(start: page_files_start(), count: page_files_count).map {
@@ -33,7 +33,7 @@ enum PageFiles {
 
     static let types = ["text/javascript", "text/css", "image/svg+xml", "text/html"]
 
-    /// The page runs, loads and connects to the service alone, cannot be framed, and sends no referrer.
+    /// The page runs, loads and connects only to the service, cannot be framed, and sends no referrer.
     static let headers = [
         (
             "Content-Security-Policy",

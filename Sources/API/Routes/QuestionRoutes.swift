@@ -5,7 +5,7 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// What tasks ask the app.
+    /// Questions of tasks to the app.
     var questionRoutes: [Route] {
         [
             route("GET", "/v1/questions", .readOrEvents, query: ["session", "state"] + Call.listing) {

@@ -31,7 +31,7 @@ extension APIServer {
 }
 
 extension Call {
-    /// The state of background refresh. Its tag begins with the interval, which is all that `PUT` sets.
+    /// The state of background refresh. Its tag begins with the interval, the only member that `PUT` sets.
     fileprivate func showRefresh(_ overview: RefreshOverview) throws -> HTTPResponse {
         try resource(Wire.BackgroundRefresh(overview), version: Version(ofInterval: overview.interval, of: app))
     }

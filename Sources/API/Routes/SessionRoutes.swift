@@ -38,7 +38,7 @@ extension Call {
             write: { try await wireSession($0) })
     }
 
-    /// The session now, or once no task of it runs.
+    /// The session at once, or when none of its tasks is running any more.
     fileprivate func readSession() async throws -> HTTPResponse {
         let session = try await session()
         let revision = try queryInteger("revision", in: 0 ... .max)
@@ -65,7 +65,7 @@ extension Call {
         }
     }
 
-    /// Creates, or reconnects as a relaunched app does.
+    /// Creates a session, or reconnects to it as a relaunched app does.
     fileprivate func openSession() async throws -> HTTPResponse {
         let identifier = parameter("identifier")
         if let detail = TextRule.identifier.violation(in: identifier) { throw Problem(.invalidValue, detail) }
@@ -114,13 +114,13 @@ extension Call {
         return try await showSession(service.resetSession(session.id, ifRevision: revision))
     }
 
-    /// The session that the path names, where `If-Match` agrees with it, and the revision that a change of it must find.
+    /// The session in the path, if it matches `If-Match`, and the revision that a change requires.
     func sessionAsExpected() async throws -> (session: SessionRecord, revision: Int64?) {
         let session = try await session()
         return (session, try expectedRevision(of: Version(session)))
     }
 
-    /// A session as it is shown, with its open launch and who is attached.
+    /// The client's view of a session, with its open launch and its attachment.
     private func wireSession(_ session: SessionRecord) async throws -> Wire.Session {
         Wire.Session(
             session, attendance: try await service.attachmentKind(of: session.id),
@@ -132,7 +132,7 @@ extension Call {
         do {
             return try await server.launches.launch(launchId, app: session.app)
         } catch DomainError.notFound {
-            // It ended between the two reads.
+            // The launch ended between the two reads.
             return nil
         }
     }

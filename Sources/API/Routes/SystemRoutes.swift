@@ -5,7 +5,7 @@ import Service
 import Wire
 
 extension APIServer {
-    /// What watches and describes the service.
+    /// Routes for monitoring, and the description of the API.
     var systemRoutes: [Route] {
         [
             route("GET", "/healthz", .open) { _ in .json(Health(status: "ok")) },
@@ -28,7 +28,7 @@ extension APIServer {
         ]
     }
 
-    /// The one route of `--metrics-listen`, which asks for no key.
+    /// The only route of `--metrics-listen`, which requires no key.
     package var metricsRouter: Router {
         Router([route("GET", "/metrics", .open, produces: [Self.metricsText]) { await $0.server.renderMetrics() }])
     }
@@ -49,9 +49,9 @@ private struct Health: JSONWritable {
     func write(to writer: inout JSONWriter) { writer.object { $0.member("status", status) } }
 }
 
-/// The service's description.
+/// The description of the API.
 enum OpenAPI {
-    /// `openapi.yaml` as it stands at the top of the repository.
+    /// `openapi.yaml` from the top of the repository.
     static let yaml = EmbeddedFile("application/yaml", openapi_yaml_start(), openapi_yaml_length)
     static let json = EmbeddedFile(MediaTypes.json, openapi_json_start(), openapi_json_length)
 }

@@ -7,27 +7,27 @@ import Service
 import Wire
 import WireMapping
 
-/// Tasks that come as lines of JSON, any number of them: read as they arrive, committed in groups, each answered by a
-/// line of its own.
+/// Tasks as lines of JSON, any number of them: read as they arrive, committed in groups, each answered by a line of its
+/// own.
 struct TaskLines {
     let call: Call
     let session: SessionRecord
 
-    /// Tasks in one commit.
+    /// Maximum number of tasks in one commit.
     private static let groupSize = 500
-    /// Bytes of lines in one commit.
+    /// Maximum number of bytes of lines in one commit.
     private static let groupBytes = 4 << 20
-    /// A group that is not full is committed when it has waited this long, in milliseconds.
+    /// Milliseconds after which a group that is not full is committed.
     private static let groupAge: Int64 = 250
-    /// After so many refused lines no more are read: they would not be better.
+    /// After so many refused lines no more are read: further lines are likely to be refused too.
     private static let maximumRefused = 1000
 
-    /// A line on its way: the order made of it, or why there is none.
+    /// A line in flight: its order, or the reason why there is none.
     private struct Line {
         var number = 0
         var order: TaskOrder?
         var bodyPointer = "/body"
-        /// Prepared once, however often its group is tried.
+        /// Prepared once, however often its group is committed.
         var task: PreparedTask?
         var result: LineResult?
     }
@@ -49,12 +49,12 @@ struct TaskLines {
         var isFull: Bool { lines.count >= groupSize || bytes >= groupBytes }
     }
 
-    /// What has been answered so far.
+    /// The results so far.
     private struct Results {
         var spool: Spool
         let gzip: Gzip?
         var refused = 0
-        /// The number of the last line that was answered.
+        /// The number of the last line with a result.
         var last = 0
 
         mutating func append(_ result: LineResult, of number: Int) async throws {
@@ -66,7 +66,7 @@ struct TaskLines {
             try await spool.append(gzip?.add(line) ?? line)
         }
 
-        /// The answer to all lines. How long it will be was not known when it began, so it is compressed at any length.
+        /// The response to all lines. Its length was unknown when it began, so it is compressed at any length.
         consuming func answer() async throws -> HTTPResponse {
             if let gzip { try await spool.append(gzip.finish()) }
             let (bytes, length) = try await spool.finish()
@@ -91,16 +91,16 @@ struct TaskLines {
         var results = Results(
             spool: call.service.makeSpool(), gzip: ContentCoding.isGzipWelcome(call.request.headers) ? Gzip() : nil)
         if let rest = try await perform(stream, &results) {
-            // A client that still sends hears no answer.
+            // A client that still sends does not read the response.
             while try await stream.next() != nil {}
             try await results.append(LineResult(problem: problem(for: rest)), of: results.last + 1)
         }
         return try await results.answer()
     }
 
-    /// Creates the tasks of all lines. What is held of lines counts to the memory for bodies.
+    /// Creates the tasks of all lines. The lines held count towards the memory for bodies.
     ///
-    /// - Returns: Why lines were left: too many were refused, or there is no memory for the next one.
+    /// - Returns: The reason why lines were left: too many were refused, or there is no memory for the next one.
     private func perform(_ stream: RequestStream, _ results: inout Results) async throws -> Problem? {
         let traceparent = call.traceparent
         var splitter = LineSplitter(limit: call.server.settings.bodyLimit)
@@ -160,8 +160,8 @@ struct TaskLines {
         }
     }
 
-    /// Creates the tasks of a group; a line that is refused leaves the group, and the others are tried again. Where a
-    /// limit ends the room, those before are created first, so that trying the others costs little.
+    /// Creates the tasks of a group. A refused line leaves the group, and the others are tried again. If a limit is
+    /// reached, the lines before it are created first, so that the repetition costs little.
     private func commit(_ group: inout Group, _ results: inout Results) async throws {
         guard !group.lines.isEmpty else { return }
         try await call.checkAdmission()
@@ -195,9 +195,9 @@ struct TaskLines {
         group = Group()
     }
 
-    /// Notes a failure at the line that it names, or at all lines where it names none.
+    /// Notes a failure at the line that it names, or at all lines if it names none.
     ///
-    /// - Returns: Which of the open lines it named.
+    /// - Returns: The index of the named line among the open lines.
     private func refuse(_ error: any Error, _ open: [Int], _ group: inout [Line]) -> Int? {
         let named = Failure(error).orderIndex.flatMap { open.indices.contains($0) ? $0 : nil }
         for index in named.map({ [open[$0]] }) ?? open {
@@ -214,12 +214,12 @@ struct TaskLines {
     }
 }
 
-/// Cuts bytes into lines as they come. Empty lines are left out; a line above the limit is skipped and told.
+/// Splits bytes into lines as they arrive. Empty lines are left out; a line above the limit is skipped and reported.
 struct LineSplitter {
     struct Line {
-        /// From 1; empty lines have one, too.
+        /// From 1; empty lines count, too.
         let number: Int
-        /// Nil where there are too many.
+        /// Nil if the line is too long.
         let bytes: [UInt8]?
     }
 
@@ -245,7 +245,7 @@ struct LineSplitter {
         return lines
     }
 
-    /// The line that the end of the body ends.
+    /// The line that ends with the body.
     mutating func finish() -> Line? {
         defer {
             partial = []

@@ -7,7 +7,7 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// Tasks one by one, their list, and the session-wide forms.
+    /// Single tasks, their lists, and the session-wide forms.
     var taskRoutes: [Route] {
         let all = "/v1/sessions/{identifier}/tasks"
         let one = all + "/{taskIdentifier}"
@@ -66,7 +66,7 @@ extension Call {
         }
     }
 
-    /// 201 for a new task, 200 for one that was there.
+    /// 201 for a new task, 200 for an existing one.
     private func createdTask(_ created: [CreatedTask], in session: SessionRecord) -> HTTPResponse {
         guard let item = created.first else { return .nothing }
         return resource(
@@ -99,7 +99,7 @@ extension Call {
             position: \.number, write: { text(of: $0, in: session) })
     }
 
-    /// Tasks of all sessions. Those that run need theirs, each of which is read once.
+    /// Tasks of all sessions. Running tasks need their session, each of which is read once.
     fileprivate func listTasksOfApp() async throws -> HTTPResponse {
         let (app, filter, span, search) = (try app, try taskFilter(), try span(), try taskSearch())
         var sessions: [String: SessionRecord] = [:]
@@ -145,7 +145,7 @@ extension Call {
                 number, in: parameter("identifier"), of: app, known: server.shownTasks.task)
             {
             case .known(let shown): return resource(shown.text, version: Version(shown.stamp))
-            // Only what a running task waits for depends on its session.
+            // Only the waiting reasons of a running task depend on its session.
             case .read(let task): return showTask(task, in: task.state == .running ? try await session() : nil)
             }
         }
@@ -167,7 +167,7 @@ extension Call {
         let session = try await session()
         let changed = try await untilUndisturbed {
             let task = try await service.task(number("taskIdentifier"), in: session.id)
-            // A request changes in part: the rest must still be what was read here.
+            // A request changes in part: the rest must still be as it was read here.
             let revision = try expectedRevision(of: Version(task)) ?? (change.request == nil ? nil : task.revision)
             return try await service.changeTask(
                 task.id, TaskChanges(checking: change, of: task), ifRevision: revision)
@@ -192,7 +192,7 @@ extension Call {
         }
     }
 
-    /// Session and task that the path names, where `If-Match` agrees with the task, and the revision that a change must find.
+    /// Session and task of the path, if the task matches `If-Match`, and the revision that a change requires.
     private func taskAsExpected() async throws -> (SessionRecord, TaskRecord, revision: Int64?) {
         let session = try await session()
         let task = try await service.task(number("taskIdentifier"), in: session.id)
@@ -205,7 +205,7 @@ extension Call {
             isLive: task.state == .running || task.state == .canceling)
     }
 
-    /// A task as it is shown, kept for who asks next once it is completed.
+    /// The client's view of a task, cached for later readers once the task is completed.
     private func text(of task: TaskRecord, in session: SessionRecord?) -> JSONText {
         let text = JSONText(service.wireTask(task, in: session))
         if let stamp = task.stamp { server.shownTasks.keep(ShownTask(stamp: stamp, number: task.number, text: text)) }
@@ -263,10 +263,10 @@ extension Call {
     }
 }
 
-// MARK: - What one task, batches and lines share
+// MARK: - Shared by single tasks, batches and lines
 
 extension Call {
-    /// The trace context that tasks created by this request carry on; nil where the field is not as W3C defines it.
+    /// The trace context for the tasks that this request creates; nil if the field is not valid (W3C Trace Context).
     var traceparent: String? {
         guard let text = request.headers["traceparent"] else { return nil }
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
@@ -292,19 +292,19 @@ extension FoundTask<ShownTask> {
 }
 
 extension TaskCreation {
-    /// Where its body stands: an upload's beside the request, a download's in it.
+    /// The position of the body: an upload's is beside the request, a download's inside it.
     var bodyPointer: String { kind == .upload ? "/body" : "/request/body" }
 }
 
 extension Service {
-    /// A task as it is shown.
+    /// The client's view of a task.
     func wireTask(_ task: TaskRecord, in session: SessionRecord?, isExisting: Bool = false) -> SessionTask {
         var shown = SessionTask(task, liveState(of: task, in: session))
         shown.existing = isExisting
         return shown
     }
 
-    /// What a task is doing now, or waits for.
+    /// The transfer state of a running task, or its waiting reasons.
     private func liveState(of task: TaskRecord, in session: SessionRecord?) -> LiveState {
         guard task.state == .running, let session else { return LiveState() }
         return LiveState(

@@ -1,4 +1,4 @@
-/// What an operator or an app may change about an app. Nil leaves a member as it is.
+/// The changes of an app by the operator or the app. `nil` leaves a member unchanged.
 package struct AppChanges: Sendable {
     package var webhook: WebhookSettings?
     package var backgroundRefreshStatus: BackgroundRefreshStatus?

@@ -1,6 +1,6 @@
 package import Formats
 
-/// Whether Background App Refresh is allowed, as `UIBackgroundRefreshStatus` has it. The stricter of two wins.
+/// Whether Background App Refresh is allowed, like `UIBackgroundRefreshStatus`. The stricter of two applies.
 package enum BackgroundRefreshStatus: String, Word, CaseIterable {
     case available, denied, restricted
 
@@ -17,9 +17,9 @@ package struct WebhookSettings: Shape {
     package var url: String?
     package var state = State.enabled
     package var disabledReason: String?
-    /// How many of the first pending events travel with a launch.
+    /// The number of first pending events that a launch contains.
     package var includeEvents = 0
-    /// Seconds from the 2xx to the completion.
+    /// The maximum time from the 2xx to the completion, in seconds.
     package var launchDeadline = 60
 
     package init() {}
@@ -33,7 +33,7 @@ package struct WebhookSettings: Shape {
     }
 }
 
-/// The bounds of one app.
+/// The quotas of one app.
 package struct AppLimits: Shape {
     package var maximumUnfinishedTasks: Int64 = 1_000_000
     package var maximumStoredBytes = Int64.max
@@ -46,7 +46,6 @@ package struct AppLimits: Shape {
     }
 }
 
-/// An app as it stands in the store.
 package struct AppRecord: Hashable, Sendable {
     package var id: AppID
     package var identifier: String
@@ -84,7 +83,7 @@ package enum Scope: String, Sendable, CaseIterable {
     case app
 }
 
-/// An API key as it stands in the store: its hash, never the key.
+/// An API key in the store: its hash, never the key.
 package struct KeyRecord: Hashable, Sendable {
     package var app: AppID
     package var keyIdentifier: String

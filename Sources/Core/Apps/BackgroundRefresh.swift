@@ -1,21 +1,21 @@
 package import Formats
 
-/// Background App Refresh of one app: when it is fetched next, and the one fetch that may be open.
+/// Background App Refresh of one app: the time of its next fetch, and the open fetch, if any.
 ///
 ///     idle ──begin──▶ open ──sent──▶ open, with a deadline ──finished(result)──▶ idle
 ///                      │                                   └──expired──────────▶ idle   counted as failed
 ///                      └──abandoned──▶ idle                never sent; counts as nothing
 ///
-/// `idle` is moved on by the clock at ``nextFetchAt(identifier:)``, `open` by the app or the deadline. After a crash an
-/// open fetch that was not sent is abandoned, and one that was sent runs into its deadline.
+/// The clock ends `idle` at ``nextFetchAt(identifier:)``, the app or the deadline ends `open`. After a crash an open
+/// fetch that was not sent is abandoned, and one that was sent runs into its deadline.
 ///
-/// The interval is no period: it runs from the last attach or fetch. `newData` brings it back to what the app asked for,
-/// `noData` makes it 1.5 times as long and `failed` twice, up to a day.
+/// The interval is no period: it counts from the last attach or fetch. `newData` resets it to the requested interval,
+/// `noData` multiplies it by 1.5 and `failed` by 2, up to a day.
 package struct BackgroundRefresh: Shape {
     /// `minimumBackgroundFetchInterval`.
     package enum Interval: Hashable, Sendable {
         case never
-        /// As often as the service allows: ``BackgroundRefresh/shortestInterval``.
+        /// The shortest interval that the service allows: ``BackgroundRefresh/shortestInterval``.
         case minimum
         case seconds(Double)
     }
@@ -25,7 +25,7 @@ package struct BackgroundRefresh: Shape {
     package struct OpenFetch: Shape {
         package var launchId = ""
         package var beganAt = Timestamp()
-        /// When it was sent first; a second try does not move it.
+        /// The time of the first attempt. A retry does not change it.
         package var sentAt: Timestamp?
 
         package init() {}
@@ -40,7 +40,7 @@ package struct BackgroundRefresh: Shape {
     }
 
     package enum Event: Hashable, Sendable {
-        /// The app sets its interval; the old adaptation is forgotten when it differs.
+        /// The app sets its interval. A different interval resets the adaptation.
         case setInterval(Interval)
         /// A client attached to one of the app's sessions.
         case attached
@@ -48,41 +48,41 @@ package struct BackgroundRefresh: Shape {
         case begin(launchId: String)
         case sent(launchId: String)
         case finished(launchId: String, Result)
-        /// Its deadline passed, or its attempts failed.
+        /// The deadline passed, or the attempts failed.
         case expired(launchId: String)
-        /// It will not be sent: parked, force-quit, denied or interrupted.
+        /// The fetch will not be sent: parked, force-quit, denied or interrupted.
         case abandoned(launchId: String)
-        /// Fetches are possible again: the service started, the webhook was enabled, the app activated or allowed.
+        /// Fetches are possible again, for example because the service started or the webhook was enabled.
         case becameAvailable
     }
 
     package static let shortestInterval = 900.0
-    /// Seconds; the ceiling of adaptation, not of what an app asks for.
+    /// In seconds; the maximum of the adapted interval, not of a requested one.
     package static let longestInterval = 86_400.0
     package static let timeLimit = Duration.seconds(30)
-    /// Fetches of many apps fall on common moments, so that the service wakes up less often.
+    /// The granularity of fetch times, so that fetches of many apps coincide and the service wakes up less often.
     package static let tick = Duration.seconds(60)
     /// The part of an interval over which apps are spread.
     package static let phaseShare = 0.1
 
     package private(set) var interval = Interval.never
-    /// How much longer than asked for the interval is, from results: at least 1.
+    /// The factor by which results lengthen the requested interval; at least 1.
     package private(set) var stretch = 1.0
-    /// Seconds that the latest fetches took on the average, newer ones counting more.
+    /// The moving average of the duration of fetches, in seconds.
     package private(set) var averageDuration = 0.0
     package private(set) var intervalSetAt: Timestamp?
     package private(set) var lastAttachedAt: Timestamp?
     package private(set) var lastFetchAt: Timestamp?
-    /// What was due earlier than that is not made up.
+    /// The earliest next fetch after skipped ones, which are not made up for.
     package private(set) var notBefore: Timestamp?
     package private(set) var previousResult: Result?
     package private(set) var open: OpenFetch?
-    /// The fetch that ended last, for a repeated answer.
+    /// The last ended fetch, to recognize a repeated answer.
     package private(set) var lastFinished: Finished?
 
     package struct Finished: Shape {
         package var launchId = ""
-        /// What the app answered in time; nil when it did not.
+        /// The app's answer in time; `nil` without one.
         package var result: Result?
 
         package init() {}
@@ -108,11 +108,11 @@ package struct BackgroundRefresh: Shape {
         members.optional("lastFinished", &lastFinished)
     }
 
-    /// Takes the refresh to its next state.
+    /// Applies an event to the refresh.
     ///
-    /// - Parameter identifier: The app's, from which its phase comes.
-    /// - Returns: Whether anything changed; a repeated answer in time changes nothing.
-    /// - Throws: ``Refused`` when the event does not fit: a fetch while one is open, or a late or foreign answer (409
+    /// - Parameter identifier: The app's identifier, which determines its phase.
+    /// - Returns: Whether anything changed. A repeated answer in time changes nothing.
+    /// - Throws: ``Refused`` if the event does not fit: a fetch while one is open, or a late or foreign answer (409
     ///   `fetch-late`). Nothing has changed then.
     @discardableResult
     package mutating func handle(
@@ -181,7 +181,7 @@ package struct BackgroundRefresh: Shape {
         self.open = nil
     }
 
-    /// What fell due while nothing could be fetched is left out: the next one comes an interval later, or several.
+    /// Skips fetches that fell due while none was possible: the next one is due one or more intervals later.
     private mutating func skipMissed(_ identifier: String, at now: Timestamp) -> Bool {
         guard let due = nextFetchAt(identifier: identifier), let interval = effectiveInterval, due < now
         else { return false }
@@ -193,7 +193,7 @@ package struct BackgroundRefresh: Shape {
 }
 
 extension BackgroundRefresh {
-    /// Seconds between the last attach or fetch and the next one, adapted; nil when there is none to be.
+    /// The adapted interval between the last attach or fetch and the next one, in seconds; `nil` if there is none.
     package var effectiveInterval: Double? {
         let asked: Double
         switch interval {
@@ -201,16 +201,16 @@ extension BackgroundRefresh {
         case .minimum: asked = Self.shortestInterval
         case .seconds(let seconds): asked = seconds > Self.shortestInterval ? seconds : Self.shortestInterval
         }
-        // Slow answers are paid for with fewer fetches.
+        // Slow answers reduce the frequency of fetches.
         let slowness = averageDuration > Self.timeLimit.seconds / 2 ? 1.25 : 1
-        // Ten years keep a strange number from overflowing.
+        // Ten years, to prevent an overflow by an extreme interval.
         return min(max(asked, min(asked * stretch * slowness, Self.longestInterval)), 315_360_000)
     }
 
-    /// When the next fetch is due, as far as the app's own history goes; nil when there is none to be.
+    /// The due time of the next fetch according to the app's own history; `nil` if there is none.
     ///
-    /// Never within the interval of the last attach or fetch; then up to a tenth of it later, by the app's name, and on
-    /// the next tick. Whether conditions, status and webhook allow it is for the caller to ask then.
+    /// Never within the interval after the last attach or fetch. Up to a tenth of it is added, by the app's identifier,
+    /// and the result is rounded up to a tick. The caller checks conditions, status and webhook.
     package func nextFetchAt(identifier: String) -> Timestamp? {
         guard open == nil, let interval = effectiveInterval,
             let base = [intervalSetAt, lastAttachedAt, lastFetchAt].compactMap({ $0 }).max()
@@ -248,7 +248,7 @@ extension BackgroundRefresh.Interval: MemberValue {
 }
 
 extension Timestamp {
-    /// The next moment that is a whole multiple of a duration since 1970; the moment itself where it is one.
+    /// The next multiple of a duration since 1970; the moment itself if it is a multiple.
     func roundedUp(to duration: Duration) -> Timestamp {
         let length = duration.milliseconds
         let (quotient, remainder) = milliseconds.flooredDivision(by: length)

@@ -1,11 +1,11 @@
-/// Background refresh of an app as it stands.
+/// The state of an app's background refresh.
 package struct RefreshOverview: Sendable {
     package var interval: BackgroundRefresh.Interval
-    /// The stricter of the app's and the operator's.
+    /// The stricter of the app's status and the operator's.
     package var status: BackgroundRefreshStatus
-    /// Nil when there will be none.
+    /// `nil` if no fetch is scheduled.
     package var nextFetchAt: Timestamp?
-    /// Why then, or why not.
+    /// The reason for the time of the next fetch, or for its absence.
     package var why: String
     /// The latest first.
     package var history: [PastFetch]
@@ -26,7 +26,7 @@ package struct RefreshOverview: Sendable {
 package struct PastFetch: Hashable, Sendable {
     package var launchId: String
     package var at: Timestamp
-    /// Until the result, or the deadline; nil while it is open.
+    /// The time until the result or the deadline; `nil` while the fetch is open.
     package var duration: Duration?
     package var result: BackgroundRefresh.Result?
 

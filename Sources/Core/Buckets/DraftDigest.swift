@@ -1,9 +1,9 @@
 package import Formats
 
-/// Where the digests of a draft stand, whose bytes come in several requests, at whichever node.
+/// The resumable digests of a draft, whose bytes arrive in several requests, possibly at different nodes.
 package struct DraftDigest: Shape {
     package var states: [MultipartUpload.DigestState] = []
-    /// The bytes behind those that the states are of, in lower-case hex: less than a block.
+    /// The bytes after those that the states cover, in lower-case hex: less than a block.
     package var rest = ""
 
     package init() {}

@@ -1,8 +1,8 @@
 package import Formats
 
-/// What of a content is in its bucket already: a multipart upload that is gone on with.
+/// The progress of a multipart upload into a bucket, from which it can be resumed.
 package struct MultipartUpload: Shape {
-    /// Where a digest of the parts stands, so that another process goes on with it.
+    /// A resumable digest of the parts, which another process can import.
     package struct DigestState: Shape {
         package var algorithm = DigestAlgorithm.sha256
         /// In lower-case hex.
@@ -21,8 +21,8 @@ package struct MultipartUpload: Shape {
         }
     }
 
-    /// A content of which the bucket has all parts. Kept before they become the object, so that a start after a crash knows
-    /// the object as its own.
+    /// A content whose parts are all in the bucket. Stored before the parts become the object, so that a start after a
+    /// crash recognizes the object.
     package struct Whole: Shape {
         package var length: Int64 = 0
         package var digest = ContentDigest()
@@ -39,20 +39,20 @@ package struct MultipartUpload: Shape {
         }
     }
 
-    /// The row that sees to it that nothing is left over.
+    /// The row that marks the upload for abortion if it is not completed.
     package var row: Int64 = 0
-    /// The store's name for it.
+    /// The store's id of the upload.
     package var id = ""
-    /// That of the object, where the service chose it.
+    /// The key of the object, if the service chose it.
     package var key: String?
-    /// Kept with the object: who wrote it.
+    /// The metadata of the object that identifies its writer.
     package var mark = ""
-    /// The content's length for which the parts were planned; nil where it was not known.
+    /// The length for which the parts were planned; `nil` if it was unknown.
     package var expected: Int64?
-    /// The entity tags of the parts that the bucket has, the first part first.
+    /// The entity tags of the stored parts, the first part first.
     package var parts: [String] = []
     package var digests: [DigestState] = []
-    /// How the task ends when these parts, which are all, are the object.
+    /// The outcome of the task once the parts, which are complete, are the object.
     package var whole: Whole?
 
     package init() {}
@@ -68,13 +68,13 @@ package struct MultipartUpload: Shape {
         members.optional("whole", &whole)
     }
 
-    /// Whether all of these digests can be gone on with.
+    /// Whether the digests of all these algorithms can be resumed.
     package func knows(_ algorithms: Set<DigestAlgorithm>) -> Bool {
         algorithms.isSubset(of: digests.map(\.algorithm))
     }
 
     package var plan: PartPlan { PartPlan(expected: expected) }
 
-    /// Bytes of the content that the bucket has, from its start; as long as no part is the last.
+    /// The length of the stored prefix of the content, as long as the last part is missing.
     package var length: Int64 { plan.offset(ofPart: parts.count + 1) }
 }

@@ -1,10 +1,10 @@
 package import Formats
 
-/// An object in one of the operator's buckets, as the source of a content.
+/// An object in one of the operator's buckets, used as the source of a content.
 package struct ObjectReference: Shape {
     /// The operator's name for the bucket.
     package var bucket = ""
-    /// Byte for byte as the app gave it, behind the bucket's prefix.
+    /// The key after the bucket's prefix, byte for byte as the app gave it.
     package var key = ""
     package var versionId: String?
 
@@ -23,13 +23,13 @@ package struct ObjectReference: Shape {
     }
 }
 
-/// Where a finished download is written while it arrives: an object in one of the operator's buckets.
+/// The object in one of the operator's buckets to which a download is written while it arrives.
 package struct ObjectDestination: Shape {
     package var bucket = ""
     package var key = ""
     package var replace = false
     package var storageClass: String?
-    /// Kept with the object, as `x-amz-meta-…`.
+    /// Stored with the object, as `x-amz-meta-…`.
     package var metadata: [String: String] = [:]
 
     package init() {}

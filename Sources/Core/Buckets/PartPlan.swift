@@ -1,20 +1,20 @@
-/// Into which parts content of a length is cut for a multipart upload.
+/// The division of a content into the parts of a multipart upload.
 ///
 /// - SeeAlso: docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
 package struct PartPlan: Hashable, Sendable {
-    /// Parts of one upload at most.
+    /// The maximum number of parts of one upload.
     package static let mostParts: Int64 = 10_000
-    /// Bytes of one object at most: 5 TiB.
+    /// The maximum size of an object: 5 TiB.
     package static let longestObject: Int64 = 5 << 40
-    /// Bytes of a part, as long as they suffice.
+    /// The usual length of a part.
     package static let usual: Int64 = 8 << 20
 
-    /// The content's length, where it is known.
+    /// The content's length, if it is known.
     package let expected: Int64?
-    /// Bytes of each part but the last, or of the first where parts grow.
+    /// The length of each part but the last; of the first parts if lengths grow.
     private let partLength: Int64
 
-    /// - Parameter expected: The content's length. Where it is not known parts grow (``length(ofPart:)``).
+    /// - Parameter expected: The content's length. If it is unknown, parts grow (``length(ofPart:)``).
     package init(expected: Int64?) {
         self.expected = expected
         guard let expected else {
@@ -28,14 +28,14 @@ package struct PartPlan: Hashable, Sendable {
 
     private var grows: Bool { expected == nil }
 
-    /// Bytes of a part, counted from 1. Where the length is not known, the first 1,000 have 8 MiB, and each thousand after
-    /// them twice those before, so that 10,000 parts hold more than 5 TiB.
+    /// The length of a part, counted from 1. If the content's length is unknown, the first 1,000 parts have 8 MiB and
+    /// each further thousand has twice the length, so that 10,000 parts hold more than 5 TiB.
     package func length(ofPart number: Int) -> Int64 {
         guard grows else { return partLength }
         return partLength << Int64(min(max(0, number - 1) / 1000, 9))
     }
 
-    /// Where a part begins in the content.
+    /// The offset of a part in the content.
     package func offset(ofPart number: Int) -> Int64 {
         guard grows else { return Int64(number - 1) * partLength }
         let whole = (number - 1) / 1000

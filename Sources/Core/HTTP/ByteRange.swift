@@ -1,17 +1,17 @@
-/// Which bytes of a content a request's `Range` asks for (RFC 9110 section 14.2).
+/// The bytes of a content that a request's `Range` selects (RFC 9110 section 14.2).
 package enum ByteRange: Hashable, Sendable {
-    /// 200 with everything: no range, one that cannot be read, or several.
+    /// 200 with the whole content: no range, an invalid one, or several.
     case whole
     /// 206 with the bytes from `first` to `last`, both included.
     case part(first: Int64, last: Int64)
     /// 416.
     case unsatisfiable
 
-    /// Picks the bytes to send.
+    /// Selects the bytes to send.
     ///
     /// - Parameters:
-    ///   - range: The `Range` value, or nil.
-    ///   - ifRange: The `If-Range` value, or nil. Unless it is byte-equal to `entityTag` the range does not count.
+    ///   - range: The `Range` value, or `nil`.
+    ///   - ifRange: The `If-Range` value, or `nil`. Unless it is byte-equal to `entityTag`, the range is ignored.
     ///   - entityTag: The content's strong tag, with quotes.
     ///   - length: The content's length.
     package static func select(
@@ -30,7 +30,7 @@ package enum ByteRange: Hashable, Sendable {
     private static func suffix(_ scanner: inout ByteScanner, _ length: Int64) -> ByteRange {
         guard scanner.skip("-"), let count = scanner.saturatingInteger(), scanner.isAtEnd else { return .whole }
         guard count > 0 else { return .unsatisfiable }
-        // No Content-Range can say "the last bytes of nothing": the empty whole is the answer.
+        // No Content-Range can express the last bytes of an empty content: the response is the empty whole.
         guard length > 0 else { return .whole }
         return .part(first: max(0, length - count), last: length - 1)
     }
@@ -47,7 +47,7 @@ package enum ByteRange: Hashable, Sendable {
 }
 
 extension ByteScanner {
-    /// One or more digits; a number that does not fit is the greatest that does.
+    /// One or more digits. A number that does not fit becomes the largest value.
     fileprivate mutating func saturatingInteger() -> Int64? {
         guard let peek, peek.isDigit else { return nil }
         return integer() ?? .max

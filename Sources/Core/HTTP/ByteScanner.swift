@@ -1,4 +1,4 @@
-/// Reads a header value byte by byte, so that canonical equivalence of `String` never decides what a peer meant.
+/// Scans a header value byte by byte, so that canonical equivalence of `String` never affects its meaning.
 struct ByteScanner {
     let bytes: [UInt8]
     var position = 0
@@ -19,14 +19,14 @@ struct ByteScanner {
     var isAtEnd: Bool { position == bytes.count }
     var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-    /// Steps over one given byte; false, and no step, when another stands there.
+    /// Skips the given byte; false without a skip if another byte follows.
     mutating func skip(_ byte: Character) -> Bool {
         guard let peek, peek == byte.asciiValue else { return false }
         position += 1
         return true
     }
 
-    /// Steps over a literal, letters in either case.
+    /// Skips a literal, ignoring ASCII case.
     mutating func skip(word: String) -> Bool {
         let wanted = Array(word.utf8)
         guard bytes.count - position >= wanted.count else { return false }
@@ -58,7 +58,7 @@ struct ByteScanner {
         return value
     }
 
-    /// One or more digits, no sign; nil when there is none or the number does not fit.
+    /// One or more digits without a sign; `nil` if there is none or the number does not fit.
     mutating func integer() -> Int64? {
         let run = take(while: \.isDigit)
         guard !run.isEmpty else { return nil }
@@ -72,7 +72,7 @@ struct ByteScanner {
         return value
     }
 
-    /// A token (RFC 9110 section 5.6.2), or nil when none starts here.
+    /// A token (RFC 9110 section 5.6.2); `nil` if none starts here.
     mutating func token() -> String? {
         let run = take(while: \.isTokenCharacter)
         return run.isEmpty ? nil : String(decoding: run, as: UTF8.self)

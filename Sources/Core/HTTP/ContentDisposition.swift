@@ -4,7 +4,7 @@ import Formats
 package struct ContentDisposition: Hashable, Sendable {
     /// `attachment`, `inline`, …, in lower case.
     package var type: String
-    /// Nil where none is given or nothing safe is left of it.
+    /// `nil` if there is none or nothing safe remains of it.
     package var filename: String?
 
     package init(type: String = "attachment", filename: String?) {
@@ -12,7 +12,7 @@ package struct ContentDisposition: Hashable, Sendable {
         self.filename = filename
     }
 
-    /// Reads the field; `filename*` (RFC 8187) goes before `filename`.
+    /// Parses the field; `filename*` (RFC 8187) takes precedence over `filename`.
     package init?(_ text: String) {
         var scanner = ByteScanner(trimming: text)
         guard let type = scanner.token() else { return nil }
@@ -23,7 +23,7 @@ package struct ContentDisposition: Hashable, Sendable {
         filename = extended.flatMap(FileName.safe) ?? plain.flatMap(FileName.safe)
     }
 
-    /// The field as we send it: an ASCII name for everybody, and the true one for those who know RFC 8187.
+    /// The field as the service sends it: an ASCII name for all clients, and the exact name for clients with RFC 8187.
     package var headerValue: String {
         guard let filename else { return type }
         let isPlain = { (byte: UInt8) in (0x20...0x7E).contains(byte) && byte != 0x22 && byte != 0x5C && byte != 0x25 }

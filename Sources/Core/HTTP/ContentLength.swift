@@ -1,8 +1,8 @@
-/// What an answer says of its length (RFC 9110 section 8.6).
+/// The length that a response declares (RFC 9110 section 8.6).
 package enum ContentLength: Hashable, Sendable {
     case none
     case length(Int64)
-    /// Two different values, a list, a sign or a number that does not fit: the answer cannot be parsed (-1017).
+    /// Two different values, a list, a sign or a number that does not fit: the response cannot be parsed (-1017).
     case invalid
 
     package static func parse(_ fields: HTTPFields) -> ContentLength {
@@ -16,6 +16,6 @@ package enum ContentLength: Hashable, Sendable {
         return .length(first)
     }
 
-    /// The length where one is given and makes sense.
+    /// The length, if a valid one is declared.
     package var value: Int64? { if case .length(let length) = self { length } else { nil } }
 }

@@ -1,11 +1,11 @@
 /// The `Content-Range` header field in bytes (RFC 9110 section 14.4).
 package enum ContentRange: Hashable, Sendable {
-    /// `bytes first-last/total`; total is nil for `*`.
+    /// `bytes first-last/total`; `total` is `nil` for `*`.
     case part(first: Int64, last: Int64, total: Int64?)
     /// `bytes */total`, the form of a 416.
     case unsatisfied(total: Int64)
 
-    /// Strict: unit bytes, one space, first ≤ last < total, nothing behind.
+    /// Strict: unit bytes, one space, first ≤ last < total, no further characters.
     package init?(_ text: String) {
         var scanner = ByteScanner(trimming: text)
         guard scanner.skip(word: "bytes"), scanner.skip(" ") else { return nil }
@@ -26,7 +26,7 @@ package enum ContentRange: Hashable, Sendable {
         self = .part(first: first, last: last, total: total)
     }
 
-    /// The value of a field that must stand there exactly once.
+    /// The value of a field that must occur exactly once.
     package init?(_ fields: HTTPFields) {
         let values = fields.values("Content-Range")
         guard values.count == 1 else { return nil }

@@ -1,19 +1,19 @@
-/// One cookie as it is kept: a line of the Netscape cookie file, the form that libcurl reads and writes.
+/// A stored cookie: a line of the Netscape cookie file, the format of libcurl.
 ///
-/// What libcurl took stands here; its rules about domains, paths, prefixes and public suffixes are not repeated.
+/// libcurl applied its rules about domains, paths, prefixes and public suffixes. They are not repeated here.
 package struct Cookie: Hashable, Sendable {
-    /// Lower case, without a dot in front.
+    /// Lower case, without a leading dot.
     package let domain: String
-    /// Sent to hosts below the domain too.
+    /// Whether the cookie is also sent to subdomains.
     package let includesSubdomains: Bool
     package let path: String
     package let name: String
-    /// Seconds since 1970; 0 where it ends with nothing but a reset.
+    /// Seconds since 1970; 0 if only a reset ends the cookie.
     package let expiresAt: Int64
     /// The whole line.
     package let line: String
 
-    /// What makes another cookie the successor of this one (RFC 6265 section 5.3, step 11).
+    /// The key by which a new cookie replaces an old one (RFC 6265 section 5.3, step 11).
     struct Key: Hashable {
         let domain: [UInt8]
         let includesSubdomains: Bool
@@ -27,7 +27,7 @@ package struct Cookie: Hashable, Sendable {
             name: Array(name.utf8))
     }
 
-    /// Nil for what is no such line: domain, subdomains, path, secure, expiry, name, value, with tabs between.
+    /// `nil` for an invalid line. Valid: domain, subdomains, path, secure, expiry, name, value, separated by tabs.
     package init?(_ line: String) {
         let parts = line.utf8.split(separator: 0x09, omittingEmptySubsequences: false)
         guard parts.count == 7, let expiry = Int64(String(parts[4]) ?? ""), let domain = String(parts[0]),
@@ -47,7 +47,7 @@ package struct Cookie: Hashable, Sendable {
 
     package func hasExpired(at now: Timestamp) -> Bool { expiresAt != 0 && expiresAt <= now.milliseconds / 1000 }
 
-    /// Whether it may concern a host; whether it is sent is libcurl's decision.
+    /// Whether the cookie may apply to a host. libcurl decides whether to send it.
     func concerns(_ host: String) -> Bool {
         host.equalsIgnoringASCIICase(domain) || includesSubdomains && host.asciiLowercased.hasSuffix("." + domain)
     }
@@ -55,12 +55,12 @@ package struct Cookie: Hashable, Sendable {
 
 /// The cookies of one session.
 ///
-/// Several exchanges work with copies at once, so what comes back is compared with what was given: only the differences
-/// change the jar, and the last one wins.
+/// Several exchanges use copies concurrently. A returned copy is therefore compared with the given one: only the
+/// differences change the jar, and the last one wins.
 package struct CookieJar: Hashable, Sendable {
-    /// More than that, and the oldest go.
+    /// The maximum number of cookies. The oldest are deleted beyond it.
     package static let maximumCount = 300
-    /// Longer lines, in bytes, are not kept.
+    /// The maximum length of a line in bytes. Longer ones are not stored.
     package static let longestCookie = 4096
 
     /// The oldest first.
@@ -72,18 +72,18 @@ package struct CookieJar: Hashable, Sendable {
 
     package var lines: [String] { cookies.map(\.line) }
 
-    /// What an exchange with a host is given.
+    /// The lines for an exchange with a host.
     package func lines(for host: String, at now: Timestamp) -> [String] {
         cookies.filter { $0.concerns(host) && !$0.hasExpired(at: now) }.map(\.line)
     }
 
-    /// Takes over what an exchange changed.
+    /// Merges the changes of an exchange.
     ///
     /// - Parameters:
-    ///   - given: The lines it began with.
-    ///   - returned: The lines it ended with.
-    ///   - accepts: Whether it may bring new cookies and values. What it deleted is deleted all the same.
-    /// - Returns: Whether the jar is another now.
+    ///   - given: The lines at the start of the exchange.
+    ///   - returned: The lines at its end.
+    ///   - accepts: Whether new cookies and values are stored. Deletions always apply.
+    /// - Returns: Whether the jar changed.
     package mutating func merge(given: [String], returned: [String], accepts: Bool, at now: Timestamp) -> Bool {
         let before = cookies
         let known = Dictionary(given.compactMap(Cookie.init).map { ($0.key, $0) }) { $1 }

@@ -5,10 +5,10 @@ package enum DigestField {
     /// The algorithms that RFC 9530 calls active.
     private static let algorithms: [DigestAlgorithm] = [.sha256, .sha512]
 
-    /// The digests given; other algorithms are passed over.
+    /// The supported digests of the field; other algorithms are ignored.
     ///
     /// - Parameter values: All lines of the field, in order.
-    /// - Returns: Nil when the field is malformed, or a known algorithm's value is no digest of its length.
+    /// - Returns: `nil` if the field is malformed, or the value of a known algorithm has the wrong length.
     package static func parse(_ values: [String]) -> [DigestAlgorithm: [UInt8]]? {
         var digests: [DigestAlgorithm: [UInt8]] = [:]
         var scanner = ByteScanner(values.joined(separator: ","))
@@ -50,7 +50,7 @@ extension ByteScanner {
         return String(decoding: run, as: UTF8.self)
     }
 
-    /// A byte sequence, or anything else up to the next comma, parameters passed over.
+    /// A byte sequence, or anything else up to the next comma; parameters are ignored.
     fileprivate mutating func dictionaryValue() -> DictionaryValue? {
         guard skip("=") else { return skipMember() ? .other : nil }
         guard skip(":") else { return skipMember() ? .other : nil }

@@ -1,13 +1,13 @@
 import Formats
 
-/// Names for files that come from strangers, reduced to what no file system takes for a path.
+/// File names from untrusted sources, reduced to names that no file system interprets as paths.
 package enum FileName {
-    /// Bytes of UTF-8 that common file systems allow.
+    /// The maximum length of common file systems, in bytes of UTF-8.
     static let longest = 255
 
-    /// The last part of a name without control characters, cut to 255 bytes with its extension kept.
+    /// The last part of a name without control characters, shortened to 255 bytes while keeping its extension.
     ///
-    /// - Returns: Nil when nothing usable is left: empty, `.` or `..`.
+    /// - Returns: `nil` if nothing usable remains: empty, `.` or `..`.
     package static func safe(_ name: String) -> String? {
         if isSafe(name) { return name }
         let base = name.unicodeScalars.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last ?? [][...]
@@ -18,7 +18,7 @@ package enum FileName {
         return safe.isEmpty || safe == "." || safe == ".." ? nil : safe
     }
 
-    /// Whether a name can stay as it is, for all that its bytes tell at once.
+    /// Whether a name is safe by a fast check of its bytes.
     private static func isSafe(_ name: String) -> Bool {
         let bytes = name.utf8
         guard (1...longest).contains(bytes.count), bytes.first != 0x20, bytes.last != 0x20, bytes.last != 0x2E else {
@@ -27,9 +27,9 @@ package enum FileName {
         return bytes.allSatisfy { 0x20 <= $0 && $0 < 0x7F && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "\\") }
     }
 
-    /// The name a person would give the content of a response, as Apple's `suggestedFilename`: from
-    /// `Content-Disposition`, else the URL's last part, else its host; with an extension for the media type where
-    /// the name has none.
+    /// The natural file name for the content of a response, like Apple's `suggestedFilename`: from
+    /// `Content-Disposition`, otherwise the URL's last part, otherwise its host. A name without an extension gets one
+    /// for the media type.
     package static func suggested(url: String, fields: HTTPFields) -> String {
         if let given = fields["Content-Disposition"].flatMap(ContentDisposition.init)?.filename { return given }
         let (host, lastPart) = parts(of: url)
@@ -41,7 +41,7 @@ package enum FileName {
         return shortened("\(name).\(ending)")
     }
 
-    /// Host and percent-decoded last part of the path; the latter nil when the path ends in `/` or is none.
+    /// The host and the percent-decoded last part of the path, which is `nil` for a path that is empty or ends in `/`.
     private static func parts(of url: String) -> (host: String, lastPart: String?) {
         var rest = Array(url.utf8).prefix { $0 != 0x3F && $0 != 0x23 }[...]
         if let colon = rest.firstIndex(of: 0x3A), rest[colon...].starts(with: Array("://".utf8)) {
@@ -58,7 +58,7 @@ package enum FileName {
     private static func shortened(_ name: String) -> String {
         guard name.utf8.count > longest else { return name }
         let bytes = Array(name.utf8)
-        // An extension of more than 16 bytes is none that anybody misses.
+        // An extension of more than 16 bytes is not worth keeping.
         let dot = bytes.lastIndex(of: 0x2E).flatMap { $0 > 0 && bytes.count - $0 <= 17 ? $0 : nil }
         let ending = dot.map { Array(bytes[$0...]) } ?? []
         var kept = Array(bytes[..<(dot ?? bytes.count)].prefix(longest - ending.count))
@@ -71,7 +71,7 @@ package enum FileName {
         return String(decoding: kept + ending, as: UTF8.self)
     }
 
-    /// Extensions of the media types seen most in downloads.
+    /// Extensions of media types that are frequent in downloads.
     private static let endings = [
         "application/gzip": "gz", "application/javascript": "js", "application/json": "json",
         "application/pdf": "pdf", "application/vnd.api+json": "json", "application/xml": "xml",
@@ -85,7 +85,7 @@ package enum FileName {
 }
 
 extension Unicode.Scalar {
-    /// Control characters, and the marks that turn the reading direction so that `exe.txt` hides `txt.exe`.
+    /// Control characters, and marks that change the reading direction, so that `exe.txt` could hide `txt.exe`.
     fileprivate var isUnsafeInFileName: Bool {
         switch value {
         case 0..<0x20, 0x7F..<0xA0, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF, 0xFFFD: true

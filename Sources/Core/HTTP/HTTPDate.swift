@@ -1,6 +1,6 @@
 import Formats
 
-/// The date format of HTTP, read in all three forms (RFC 9110 section 5.6.7).
+/// The date format of HTTP, with a parser for all three forms (RFC 9110 section 5.6.7).
 package enum HTTPDate {
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let longDays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
@@ -8,11 +8,11 @@ package enum HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Reads IMF-fixdate, the obsolete RFC 850 form and that of C's `asctime`; nil for anything else.
+    /// Parses IMF-fixdate, the obsolete RFC 850 form and the form of C's `asctime`; `nil` for anything else.
     ///
-    /// The weekday must be a weekday but need not be the right one.
+    /// The weekday must be a valid name but need not match the date.
     ///
-    /// - Parameter now: The two-digit year of RFC 850 is taken for the past when it would lie over 50 years ahead.
+    /// - Parameter now: A two-digit year of RFC 850 is in the past if it would be more than 50 years ahead.
     package static func parse(_ text: String, now: Timestamp) -> Timestamp? {
         let scanner = ByteScanner(trimming: text)
         return fixdate(scanner) ?? rfc850(scanner, now: now) ?? asctime(scanner)

@@ -1,6 +1,6 @@
 package import Formats
 
-/// One header field, its name as it was given.
+/// One header field, with its name as given.
 package struct HTTPField: Shape {
     package var name = ""
     package var value = ""
@@ -18,18 +18,18 @@ package struct HTTPField: Shape {
     }
 }
 
-/// Header fields in order. Names compare without ASCII case (RFC 9110 section 5.1).
+/// Header fields in order. Names are compared ignoring ASCII case (RFC 9110 section 5.1).
 package struct HTTPFields: Hashable, Sendable {
     package var fields: [HTTPField]
 
     package init(_ fields: [HTTPField] = []) { self.fields = fields }
 
-    /// The first value of a field, or nil.
+    /// The first value of a field, or `nil`.
     package subscript(_ name: String) -> String? {
         fields.first { $0.name.equalsIgnoringASCIICase(name) }?.value
     }
 
-    /// All values of a field, one for each line.
+    /// All values of a field, one per line.
     package func values(_ name: String) -> [String] {
         fields.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
     }
@@ -66,13 +66,13 @@ extension HTTPFields: MemberValue {
 }
 
 extension String {
-    /// Equality that folds A–Z only and compares bytes, as HTTP field names and schemes want it.
+    /// Byte equality that ignores only the case of A–Z, as HTTP requires for field names and schemes.
     package func equalsIgnoringASCIICase(_ other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
         return zip(utf8, other.utf8).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
     }
 
-    /// The string with A–Z folded to a–z and everything else as it was.
+    /// The string with A–Z lower-cased and everything else unchanged.
     package var asciiLowercased: String { String(decoding: utf8.map(\.asciiLowercased), as: UTF8.self) }
 }
 

@@ -1,18 +1,18 @@
 extension HTTPFields {
-    /// What is kept of an origin's response: its fields, and the names of those that are not.
+    /// The stored part of a response's fields, and the names of the dropped ones.
     package struct Kept: Hashable, Sendable {
         package var fields: HTTPFields
-        /// As they came, each once; at most ``maximumNames``, a long one cut.
+        /// As received, each once; at most ``maximumNames``, long ones shortened.
         package var droppedNames: [String]
 
         static let maximumNames = 32
         static let maximumNameLength = 64
     }
 
-    /// How much of one response's fields is kept, in bytes. Events, tasks and pages repeat them.
+    /// The maximum size of a response's stored fields in bytes, because events, tasks and pages repeat them.
     static let keptBytes = 16 * 1024
 
-    /// As many of the fields as fit into 16 KiB, in their order: the largest go first, so that one of them costs no other.
+    /// The fields in order, up to 16 KiB. The largest are dropped first, so that one large field displaces no other.
     package var kept: Kept {
         guard fields.reduce(0, { $0 + $1.listSize }) > Self.keptBytes else {
             return Kept(fields: self, droppedNames: [])
@@ -42,6 +42,6 @@ extension HTTPFields {
 }
 
 extension HTTPField {
-    /// What it counts (RFC 9113 section 6.5.2): an empty one costs, too.
+    /// The size of a field (RFC 9113 section 6.5.2), with overhead.
     fileprivate var listSize: Int { name.utf8.count + value.utf8.count + 32 }
 }

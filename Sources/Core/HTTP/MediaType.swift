@@ -16,7 +16,7 @@ package struct MediaType: Hashable, Sendable {
 }
 
 extension ByteScanner {
-    /// Reads `; name=value` pairs to the first thing that is none; the first of two equal names counts.
+    /// Parses `; name=value` pairs up to the first other text; the first of two equal names counts.
     mutating func parameters() -> [String: [UInt8]] {
         var parameters: [String: [UInt8]] = [:]
         while true {

@@ -1,13 +1,13 @@
-/// An http or https URL as libcurl understands it, which is what will be connected to.
+/// An http or https URL as libcurl parses it, which determines the connection.
 ///
-/// A text becomes one where it enters (`ParsedURL(_:)` of the engine), and stays one until it is stored or told.
+/// Text is parsed at the entry (`ParsedURL(_:)` of the engine), and stays parsed until it is stored or output.
 package struct ParsedURL: Hashable, Sendable {
     /// In canonical form, without fragment, the host in ASCII.
     package let text: String
     package let isSecure: Bool
     /// Lower case; an IPv6 literal without brackets.
     package let host: String
-    /// The host as an address, where it is one.
+    /// The host as an address, if it is one.
     package let address: IPAddress?
     package let port: UInt16
 
@@ -24,6 +24,6 @@ package struct ParsedURL: Hashable, Sendable {
     /// `host:port`, an IPv6 literal in brackets.
     package var hostAndPort: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    /// `scheme://host:port`, the port always given: what a connection is shared by and a secret belongs to (RFC 6454).
+    /// `scheme://host:port`, always with the port: the scope of connections and secrets (RFC 6454).
     package var origin: String { "\(scheme)://\(hostAndPort)" }
 }

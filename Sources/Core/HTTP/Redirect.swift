@@ -1,26 +1,26 @@
 import Formats
 
-/// How a redirect is followed (RFC 9110 section 15.4, and Apple's limit of 16).
+/// The rules for redirects (RFC 9110 section 15.4, and Apple's limit of 16).
 package enum Redirect {
     package static let limit = 16
-    /// Bytes of a `Location` that are read.
+    /// The maximum length of a `Location`, in bytes.
     package static let longestLocation = 8192
 
     package enum Decision: Hashable, Sendable {
-        /// The status does not redirect: the answer is the answer.
+        /// The status does not redirect: the response is final.
         case notARedirect
-        /// Ask the target with this method.
-        /// - dropBody: without body and the fields that describe it.
-        /// - dropHeaders: another origin: without credentials and secrets.
+        /// Request the target with this method.
+        /// - dropBody: Without the body and the fields that describe it.
+        /// - dropHeaders: Another origin: without credentials and secrets.
         case follow(method: String, dropBody: Bool, dropHeaders: Bool)
         case fail(Refusal)
     }
 
-    /// Why a redirect ends the task.
+    /// The reason for which a redirect ends the task.
     package enum Refusal: String, Hashable, Sendable, CaseIterable {
-        /// -1007: more than ``limit``, or one that leads back to where it came from.
+        /// -1007: more than ``limit``, or a redirect to its own URL.
         case tooManyRedirects
-        /// -1010: no `Location`, or none that can be used.
+        /// -1010: no `Location`, or an unusable one.
         case unusableLocation
         /// -1002: a scheme other than http and https.
         case unsupportedScheme
@@ -40,21 +40,21 @@ package enum Redirect {
 
     package static func isRedirect(_ status: Int) -> Bool { [301, 302, 303, 307, 308].contains(status) }
 
-    /// Decides on an answer.
+    /// Decides about a response.
     ///
     /// - Parameters:
-    ///   - method: That of the request which was answered.
-    ///   - hops: Redirects followed before this one.
+    ///   - method: The method of the request.
+    ///   - hops: The number of redirects followed before.
     ///   - task: The task's own URL.
-    ///   - current: Who answered.
-    ///   - target: Where `Location`, resolved, leads; nil when it cannot be resolved.
+    ///   - current: The URL of the response.
+    ///   - target: The resolved `Location`; `nil` if it cannot be resolved.
     package static func decide(
         head: ResponseHead, method: String, hops: Int, task: ParsedURL, current: ParsedURL, target: ParsedURL?
     ) -> Decision {
         guard isRedirect(head.status) else { return .notARedirect }
         guard hops < limit else { return .fail(.tooManyRedirects) }
         guard let location = head.fields.single("Location"), isUsable(location) else { return .fail(.unusableLocation) }
-        // A fragment alone names the same document (RFC 3986 section 4.4).
+        // A fragment alone refers to the same document (RFC 3986 section 4.4).
         guard location.utf8.first != UInt8(ascii: "#") else { return .fail(.tooManyRedirects) }
         guard let target else { return .fail(hasOtherScheme(location) ? .unsupportedScheme : .unusableLocation) }
         if !target.isSecure, current.isSecure, task.isSecure { return .fail(.insecure) }
@@ -62,7 +62,7 @@ package enum Redirect {
         return .follow(method: next, dropBody: next != method, dropHeaders: current.origin != target.origin)
     }
 
-    /// 301 and 302 turn POST into GET, 303 turns all but HEAD, 307 and 308 change nothing.
+    /// 301 and 302 turn POST into GET, 303 turns all methods but HEAD into GET, 307 and 308 change nothing.
     package static func nextMethod(status: Int, method: String) -> String {
         switch status {
         case 301, 302: method == "POST" ? "GET" : method
@@ -73,7 +73,7 @@ package enum Redirect {
 
     /// The request's fields for the next hop.
     ///
-    /// - Parameter sensitive: Names the app marked with `sensitiveHeaders`.
+    /// - Parameter sensitive: The names that the app listed in `sensitiveHeaders`.
     package static func fields(
         _ fields: HTTPFields, dropBody: Bool, dropHeaders: Bool, sensitive: [String]
     ) -> HTTPFields {
@@ -92,7 +92,7 @@ package enum Redirect {
                 .contains(name)
     }
 
-    /// No control characters, no user information, not endless.
+    /// Whether it has no control characters, no user information, and a valid length.
     private static func isUsable(_ location: String) -> Bool {
         let bytes = Array(location.utf8)
         guard !bytes.isEmpty, bytes.count <= longestLocation, !bytes.contains(where: \.isControl) else { return false }
@@ -107,7 +107,7 @@ package enum Redirect {
         return !scheme.elementsEqual("http".utf8) && !scheme.elementsEqual("https".utf8)
     }
 
-    /// Whether an `@` stands between `//` and the end of the authority.
+    /// Whether an `@` occurs in the authority.
     private static func hasUserInformation(_ bytes: [UInt8]) -> Bool {
         let (slash, colon): (UInt8, UInt8) = (0x2F, 0x3A)
         var start = 0

@@ -1,4 +1,4 @@
-/// The status and header fields of an origin's final answer.
+/// The status and header fields of an origin's final response.
 package struct ResponseHead: Hashable, Sendable {
     package var status: Int
     package var fields: HTTPFields

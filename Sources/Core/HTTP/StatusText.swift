@@ -1,6 +1,6 @@
 /// Status codes with the phrases of RFC 9110 and of the registry of status codes.
 package enum StatusText {
-    /// `503 Service Unavailable`; the number alone where it has no phrase.
+    /// `503 Service Unavailable`; the number alone if it has no phrase.
     package static func of(_ status: Int) -> String { phrases[status].map { "\(status) \($0)" } ?? "\(status)" }
 
     private static let phrases: [Int: String] = [

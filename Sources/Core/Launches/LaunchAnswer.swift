@@ -1,11 +1,11 @@
-/// What an app answers to a launch, with the 2xx of its webhook or by a call.
+/// An app's answer to a launch, in the response of its webhook or by a call.
 package enum LaunchAnswer: Hashable, Sendable {
-    /// It has handled the events through this one, or through the last that the launch told of.
+    /// The app has handled the events up to this one; `nil` for the last event of the launch.
     case completed(through: Int64?)
-    /// It has fetched.
+    /// The app has fetched.
     case fetched(BackgroundRefresh.Result)
 
-    /// Whether a launch of this kind can be answered so.
+    /// Whether the answer is valid for a launch of this kind.
     package func fits(_ kind: LaunchKind) -> Bool {
         switch self {
         case .completed: kind != .performFetch

@@ -1,7 +1,7 @@
-/// What a session remembers of launching its app, and what follows for it from what happens to its launches.
+/// The launch state of a session, and the consequences of its launches' events.
 ///
-/// The store keeps it in the session's row and changes it in the transaction that stores the cause. Whether to launch
-/// says ``LaunchRule``; how a launch lives, ``LaunchState``.
+/// The store keeps it in the session's row and changes it in the transaction that stores the cause. ``LaunchRule``
+/// decides whether to launch, ``LaunchState`` is the life of a launch.
 package struct LaunchBook: Hashable, Sendable {
     package var lastSeq: Int64 = 0
     package var acknowledgedSeq: Int64 = 0
@@ -11,16 +11,16 @@ package struct LaunchBook: Hashable, Sendable {
     package var lastStallSeq: Int64 = 0
     /// The last event that an exhausted launch covered.
     package var exhaustedSeq: Int64 = 0
-    /// The launch that stands in the way of another.
+    /// The open launch, which prevents another one.
     package var openLaunch: Int64?
-    /// Completions in a row before which nothing was acknowledged; -1 once something was since the last one.
+    /// The number of idle completions in a row; -1 after an acknowledgement.
     package var idleCompletions = 0
-    /// Before it nothing is launched.
+    /// The earliest time of the next launch.
     package var notBefore = Timestamp(milliseconds: 0)
 
     package init() {}
 
-    /// The question whether to launch, as far as the book knows the answer.
+    /// The launch rule with the inputs that the book contains.
     package func rule(presence: Presence, unfinishedTasks: Int64) -> LaunchRule {
         var rule = LaunchRule()
         rule.isAttached = presence.isAttached
@@ -35,40 +35,40 @@ package struct LaunchBook: Hashable, Sendable {
         return rule
     }
 
-    /// Moves the acknowledgement forward.
+    /// Advances the acknowledgement.
     ///
-    /// - Returns: Whether it moved.
+    /// - Returns: Whether it advanced.
     package mutating func acknowledge(through seq: Int64) -> Bool {
         guard seq > acknowledgedSeq, seq <= lastSeq else { return false }
         acknowledgedSeq = seq
-        // The completion that follows counts it up to 0: it is not idle, whether it acknowledges itself or page by page.
+        // The following completion increases it to 0: it is not idle, whether its app acknowledges at once or in pages.
         idleCompletions = -1
         return true
     }
 
-    /// A launch was completed, and what its app acknowledged with it is acknowledged.
+    /// Records the completion of a launch, after its acknowledgement.
     ///
-    /// Who acknowledges nothing would be launched for the same events at once, again and again: the next launch waits.
+    /// Delays the next launch, because an app that acknowledges nothing would be launched again at once.
     package mutating func completed(_ launch: Int64, at now: Timestamp) {
         closed(launch)
         idleCompletions += 1
         notBefore = now + LaunchRule.backoff(idleCompletions: idleCompletions)
     }
 
-    /// Attempts of a launch have ended without success: from now on newer causes count alone.
+    /// Records that a launch is exhausted: only newer causes create another launch.
     package mutating func exhausted(_ launch: Int64, tellingThrough lastSeq: Int64) {
         closed(launch)
         exhaustedSeq = max(exhaustedSeq, lastSeq)
     }
 
-    /// A launch is not open any more.
+    /// Records that a launch is not open any more.
     package mutating func closed(_ launch: Int64) {
         if openLaunch == launch { openLaunch = nil }
     }
 
-    /// An exhausted launch is sent again.
+    /// Records that an exhausted launch is redelivered.
     ///
-    /// - Throws: ``Refused`` where another one is open, which tells of all that this one would.
+    /// - Throws: ``Refused`` if another launch is open, which covers all events of this one.
     package mutating func reopened(_ launch: Int64) throws(Refused) {
         guard openLaunch == nil || openLaunch == launch else { throw Refused(state: "open", event: "reopen") }
         openLaunch = launch

@@ -1,9 +1,9 @@
-/// Which launches of an app are meant. Nil matches all.
+/// A filter for an app's launches. `nil` matches all.
 package struct LaunchFilter: Hashable, Sendable {
     package var createdAfter: Timestamp?
     package var createdBefore: Timestamp?
     package var session: String?
-    /// Any of them; empty for every state.
+    /// Any of these states; empty for all.
     package var states: Set<LaunchState.Phase> = []
 
     package init() {}

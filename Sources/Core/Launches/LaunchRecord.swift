@@ -1,4 +1,4 @@
-/// Why an app is launched.
+/// The reason for which an app is launched.
 package enum LaunchKind: String, Sendable, CaseIterable {
     case handleEvents = "session.handleEvents"
     case performFetch = "app.performFetch"
@@ -6,7 +6,7 @@ package enum LaunchKind: String, Sendable, CaseIterable {
     case ping = "webhook.ping"
 }
 
-/// One HTTP try of a launch.
+/// One HTTP attempt of a launch.
 package struct LaunchAttempt: Hashable, Sendable {
     package var number: Int
     package var startedAt: Timestamp
@@ -27,7 +27,6 @@ package struct LaunchAttempt: Hashable, Sendable {
     }
 }
 
-/// A launch as it stands in the store.
 package struct LaunchRecord: Sendable {
     package var launchId: String
     package var app: AppID
@@ -40,9 +39,9 @@ package struct LaunchRecord: Sendable {
     package var attempts: [LaunchAttempt]
     package var traceparent: String?
     package var createdAt: Timestamp
-    /// When attempts end.
+    /// The end of attempts.
     package var expiresAt: Timestamp?
-    /// How a fetch ended.
+    /// The result of a fetch.
     package var result: BackgroundRefresh.Result?
 
     package init(

@@ -1,6 +1,6 @@
-/// Whether a session has to launch its app: asked in the transaction that appends an event or lets a client go.
+/// The rule for launching a session's app, evaluated in the transaction that appends an event or detaches a client.
 package struct LaunchRule: Hashable, Sendable {
-    /// What an app is launched for. A set, kept as bits.
+    /// The reasons of a launch. A set, stored as bits.
     package struct Reasons: OptionSet, Hashable, Sendable {
         package let rawValue: Int
         package init(rawValue: Int) { self.rawValue = rawValue }
@@ -14,9 +14,9 @@ package struct LaunchRule: Hashable, Sendable {
     package enum Verdict: Hashable, Sendable {
         /// Create a launch.
         case launch(Reasons)
-        /// One is open: it gets the reasons, and nothing is sent.
+        /// A launch is open: it gets the reasons, and nothing is sent.
         case join(Reasons)
-        /// There is a cause, but not yet: ask again at that moment, or, where it is nil, when the client goes.
+        /// There is a cause, but it is too early: evaluate again at this time, or after a detachment if it is `nil`.
         case notNow(until: Timestamp?)
         /// There is no cause.
         case no
@@ -27,7 +27,7 @@ package struct LaunchRule: Hashable, Sendable {
 
     package var sendsLaunchEvents = true
     package var isAttached = false
-    /// When the last client went, or the service started; nil for never.
+    /// When the last client detached, or the service started; `nil` for never.
     package var lastDetachedAt: Timestamp?
     package var hasOpenLaunch = false
     package var acknowledgedSeq: Int64 = 0
@@ -42,12 +42,12 @@ package struct LaunchRule: Hashable, Sendable {
     package var unansweredDelayedRequestSeq: Int64 = 0
     /// The newest `session.didStall`; 0 for none.
     package var lastStallSeq: Int64 = 0
-    /// Before it nothing is launched, after a completion that acknowledged nothing; see ``backoff(idleCompletions:)``.
+    /// The earliest launch after a completion that acknowledged nothing; see ``backoff(idleCompletions:)``.
     package var notBefore: Timestamp?
 
     package init() {}
 
-    /// Judges the session as it stands. Pure; the order of the questions is that of the specification.
+    /// Evaluates the rule. Pure. The checks are in the specification's order.
     package func evaluate(at now: Timestamp) -> Verdict {
         let reasons = reasons
         guard sendsLaunchEvents, !reasons.isEmpty else { return .no }
@@ -58,7 +58,7 @@ package struct LaunchRule: Hashable, Sendable {
         return .launch(reasons)
     }
 
-    /// Causes newer than what was acknowledged and than what the last exhausted launch was for.
+    /// Causes newer than the acknowledgement and the last exhausted launch.
     package var reasons: Reasons {
         let known = max(acknowledgedSeq, exhaustedThroughSeq)
         var reasons: Reasons = []
@@ -69,7 +69,7 @@ package struct LaunchRule: Hashable, Sendable {
         return reasons
     }
 
-    /// The wait after completions in a row that acknowledged nothing: 5 s, doubling to 10 min; none after 0.
+    /// The wait after consecutive completions without an acknowledgement: 5 s, doubling to 10 min; none after 0.
     package static func backoff(idleCompletions: Int) -> Duration {
         guard idleCompletions > 0 else { return .zero }
         return .seconds(min(600, 5 << min(idleCompletions - 1, 7)))

@@ -15,17 +15,17 @@ package import Formats
 ///      │               └── complete ──────────────────────────────────────────┘ │ │
 ///      └── complete (late, while a retry waits; or early, while delivering) ─────┴─┘
 ///
-/// Open are `pending`, `delivering`, `launched` and `parked`; `delivering` and `launched` can be parked as well, and all
-/// of them are superseded when their session ends.
-/// Who moves it on: `pending` the sender when it is due, `delivering` the receiver's answer, `launched` the app or the
-/// deadline, `parked` the request that enables the webhook. After a crash `delivering` is fed `.interrupted`: the attempt is not
-/// charged and made again with the same id; the others go on from their stored moments.
+/// Open states are `pending`, `delivering`, `launched` and `parked`. `delivering` and `launched` can be parked as well,
+/// and all of them are superseded when their session ends. The sender ends `pending` when the launch is due, the
+/// receiver's response ends `delivering`, the app or the deadline ends `launched`, the request that enables the webhook
+/// ends `parked`. After a crash `delivering` gets `.interrupted`: the attempt is uncharged and repeated with the same
+/// id. The other states continue with their stored times.
 package enum LaunchState: Hashable, Sendable {
-    /// `attempts` counts those made; the next is due at the moment given.
+    /// `attempts` is the number of attempts made; the next one is due at `nextAttemptAt`.
     case pending(attempts: Int, nextAttemptAt: Timestamp)
-    /// `attempt` is in flight; after the lease it is lost.
+    /// `attempt` is in flight; it is lost when the lease expires.
     case delivering(attempt: Int, leaseUntil: Timestamp)
-    /// The receiver answered 2xx; the app has until the deadline.
+    /// The receiver responded with 2xx; the app has to complete the launch until the deadline.
     case launched(attempts: Int, deadline: Timestamp)
     case parked(attempts: Int, reason: ParkReason)
     case completed(at: Timestamp)
@@ -39,40 +39,40 @@ package enum LaunchState: Hashable, Sendable {
     }
 
     package enum Event: Hashable, Sendable {
-        /// The sender takes it, with a lease that outlasts its request.
+        /// The sender claims the launch, with a lease that outlasts its request.
         case claim(leaseUntil: Timestamp)
-        /// 2xx, without an answer that completes it: the app has until `deadline`.
+        /// 2xx without a completion: the app has to complete the launch until `deadline`.
         case succeeded(deadline: Timestamp)
         case failed(Failure)
-        /// The app did not complete it in time; a failed attempt.
+        /// The app did not complete the launch in time, which counts as a failed attempt.
         case deadlinePassed(Failure)
-        /// The attempt is lost: the service was restarted, or shut down in the middle.
+        /// The attempt is lost: the service restarted, or shut down during the attempt.
         case interrupted
-        /// The lease ended without a report.
+        /// The lease expired without a report.
         case leaseExpired
-        /// The app completed it, with the 2xx or by a call.
+        /// The app completed the launch, in the 2xx or by a call.
         case complete
         /// A client attached by itself.
         case clientAttached
         case park(ParkReason)
         /// The incarnation of its session ends.
         case sessionEnded
-        /// It became due while no node could send it: like others, it waits for its moment.
+        /// The launch became due while no node could send it. It gets a new due time.
         case putOff(until: Timestamp)
-        /// The webhook can be sent to again; the moment is chosen so that parked launches come gently.
+        /// The webhook is usable again; the due times of parked launches are spread.
         case enabled(nextAttemptAt: Timestamp)
-        /// A person wants it sent now.
+        /// The operator or the app requested a redelivery.
         case redeliver
     }
 
-    /// What decides whether and when a failed attempt is repeated.
+    /// The inputs that determine whether and when a failed attempt is repeated.
     package struct Failure: Hashable, Sendable {
         package var schedule: LaunchSchedule
         /// A number in `0..<1`.
         package var jitter: Double
-        /// Of a 429 or 503.
+        /// The `Retry-After` of a 429 or 503.
         package var retryAfter: Duration?
-        /// When attempts end, whatever the schedule says.
+        /// The end of attempts, whatever the schedule.
         package var expiresAt: Timestamp?
 
         package init(
@@ -87,28 +87,28 @@ package enum LaunchState: Hashable, Sendable {
     }
 
     package enum Effect: Hashable, Sendable {
-        /// Sign and send; the number of the attempt is told.
+        /// Sign and send the given attempt.
         case send(attempt: Int)
-        /// Acknowledge events through what the app says, or through the launch's last.
+        /// Acknowledge events through the app's number, or through the launch's last event.
         case acknowledge
         /// Record `session.didFinishEvents`.
         case finishEvents
-        /// Attempts have ended without success.
+        /// The launch is exhausted.
         case giveUp
-        /// Let another launch of its session take its place.
+        /// Allow another launch of its session.
         case makeRoom
     }
 
-    /// Takes the launch to its next state.
+    /// Applies an event to the launch.
     ///
-    /// - Throws: ``Refused`` when the event does not fit; the state is unchanged.
+    /// - Throws: ``Refused`` if the event does not fit; the state is unchanged.
     package mutating func handle(_ event: Event, at now: Timestamp) throws(Refused) -> [Effect] {
         switch (self, event) {
         case (.pending(let attempts, let due), .claim(let leaseUntil)) where due <= now:
             self = .delivering(attempt: attempts + 1, leaseUntil: leaseUntil)
             return [.send(attempt: attempts + 1)]
 
-        // What is parked may have been under way: the receiver's answer counts all the same.
+        // A parked launch may have an attempt in flight, whose response counts.
         case (.delivering(let attempts, _), .succeeded(let deadline)),
             (.parked(let attempts, _), .succeeded(let deadline)):
             self = .launched(attempts: attempts, deadline: deadline)
@@ -135,7 +135,7 @@ package enum LaunchState: Hashable, Sendable {
             (.delivering, .sessionEnded), (.launched, .sessionEnded), (.parked, .sessionEnded):
             self = .superseded(at: now)
             return [.makeRoom]
-        // Taken to be the launched app.
+        // The client is assumed to be the launched app.
         case (.delivering, .clientAttached), (.launched, .clientAttached):
             break
 
@@ -150,7 +150,7 @@ package enum LaunchState: Hashable, Sendable {
         case (.pending(let attempts, _), .redeliver), (.launched(let attempts, _), .redeliver),
             (.exhausted(let attempts, _), .redeliver):
             self = .pending(attempts: attempts, nextAttemptAt: now)
-        // Under way, or waiting for the webhook: there is nothing to hasten.
+        // The launch is in flight or parked: nothing can be accelerated.
         case (.delivering, .redeliver), (.parked, .redeliver):
             break
 
@@ -173,11 +173,11 @@ package enum LaunchState: Hashable, Sendable {
 }
 
 extension LaunchState {
-    /// The state without what is known of it: as clients see it, and as the store finds it.
+    /// The state without its data: as clients see it, and as the store queries it.
     package enum Phase: String, Sendable, CaseIterable {
         case pending, delivering, launched, parked, completed, superseded, exhausted
 
-        /// Whether an attempt may be under way: a launch is parked whatever it is at.
+        /// Whether an attempt may be in flight: a launch is parked in any open state.
         package var mayBeUnderWay: Bool { self == .delivering || self == .parked }
     }
 
@@ -195,7 +195,7 @@ extension LaunchState {
 
     package var name: String { phase.rawValue }
 
-    /// When it ended; nil while it stands in the way of another launch of its session.
+    /// When the launch ended; `nil` while it prevents another launch of its session.
     package var endedAt: Timestamp? {
         switch self {
         case .pending, .delivering, .launched, .parked: nil
@@ -205,7 +205,7 @@ extension LaunchState {
 
     package var isOpen: Bool { endedAt == nil }
 
-    /// When the clock has something to do: the next attempt, the end of the lease or the app's deadline.
+    /// The next time event: the next attempt, the end of the lease or the app's deadline.
     package var dueAt: Timestamp? {
         switch self {
         case .pending(_, let moment), .delivering(_, let moment), .launched(_, let moment): moment
@@ -213,7 +213,7 @@ extension LaunchState {
         }
     }
 
-    /// Attempts made so far, the one in flight included; nil in states without a count.
+    /// The number of attempts, including one in flight; `nil` in states without a count.
     package var attempts: Int? {
         switch self {
         case .pending(let attempts, _), .delivering(let attempts, _), .launched(let attempts, _),
@@ -224,7 +224,7 @@ extension LaunchState {
     }
 }
 
-/// At rest an object whose one member is named for the state.
+/// Stored as an object whose only member has the name of the state.
 extension LaunchState: JSONReadable, MemberValue {
     private static let blanks: [LaunchState] = [
         .pending(attempts: 0, nextAttemptAt: Timestamp()), .delivering(attempt: 0, leaseUntil: Timestamp()),

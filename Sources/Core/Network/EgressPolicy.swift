@@ -1,19 +1,19 @@
-/// Which addresses transfers and webhooks may reach.
+/// The addresses that transfers and webhooks may reach.
 ///
-/// A pure judgement of one binary address: it is asked for every answer of the resolver, again at the socket,
-/// and again before each request on a connection that is used once more. Text is never judged: too many spellings.
+/// A pure check of one binary address: for every result of the resolver, again at the socket, and again before each
+/// request on a reused connection. Text is never checked, because it has too many spellings.
 ///
-/// Sources: the IANA special-purpose address registries for IPv4 and IPv6 (RFC 6890), multicast (RFC 5771), and
-/// addresses at which clouds serve credentials.
+/// Sources: the IANA special-purpose address registries for IPv4 and IPv6 (RFC 6890), multicast (RFC 5771), and the
+/// credential addresses of clouds.
 package struct EgressPolicy: Sendable {
-    /// What the operator allows although it is not public (`--allow-egress`).
+    /// Non-public ranges that the operator allows (`--allow-egress`).
     package var allowed: [CIDR]
-    /// Where this service listens. An unspecified address stands for every address of the machine.
+    /// The addresses on which this service listens. An unspecified address stands for every address of the machine.
     package var ownListeners: [(IPAddress, UInt16)]
-    /// The addresses of the machine's interfaces at this moment, nil where the system does not tell. Read only where the
+    /// The current addresses of the machine's interfaces, `nil` if the system does not report them. Read only if the
     /// port is that of a listener on an unspecified address.
     package var machineAddresses: @Sendable () -> Set<IPAddress>?
-    /// Whether the public internet may be reached; if not, only what the operator allows.
+    /// Whether the public internet may be reached; if not, only the allowed ranges.
     package var allowsPublic = true
 
     package init(
@@ -25,11 +25,11 @@ package struct EgressPolicy: Sendable {
         self.machineAddresses = machineAddresses
     }
 
-    /// Whether a connection to `address` and `port` may be made.
+    /// Whether a connection to `address` and `port` is permitted.
     ///
-    /// An IPv4-mapped IPv6 address is judged as its IPv4 address. Metadata addresses and the service's own listeners
-    /// need an allowed range of exactly that one address. NAT64 (`64:ff9b::/96`) passes where the operator allows the
-    /// prefix *and* the embedded IPv4 address passes by itself.
+    /// An IPv4-mapped IPv6 address is checked as its IPv4 address. Metadata addresses and the service's own listeners
+    /// need an allowed range of exactly that address. NAT64 (`64:ff9b::/96`) is permitted if the operator allows the
+    /// prefix *and* the embedded IPv4 address is permitted by itself.
     package func permits(_ address: IPAddress, port: UInt16) -> Bool {
         let address = address.unmapped
         if allowed.contains(where: { $0.isSingleAddress && $0.contains(address) }) { return true }
@@ -48,13 +48,13 @@ package struct EgressPolicy: Sendable {
         }
     }
 
-    /// Whether a connection to the address ends at this machine. An address that the system tells nothing of might.
+    /// Whether a connection to the address ends at this machine. True if the system does not report its addresses.
     private func isOfMachine(_ address: IPAddress) -> Bool {
         if address.isLoopback || address.isUnspecified { return true }
         return machineAddresses()?.contains(address) ?? true
     }
 
-    /// Whether an address belongs to the public internet as far as the registries say.
+    /// Whether an address is public according to the registries.
     package static func isPublic(_ address: IPAddress) -> Bool {
         switch address.unmapped {
         case .v4: !deniedV4.contains { $0.contains(address.unmapped) }
@@ -87,8 +87,8 @@ extension EgressPolicy {
         v4(240, 0, 0, 0, 4),  // reserved, the broadcast address included
     ]
 
-    /// The only IPv6 range with public unicast addresses. This alone removes loopback, mapped and compatible IPv4,
-    /// SIIT, ISATAP, NAT64, discard, unique-local, link-local, site-local and multicast addresses.
+    /// The only IPv6 range with public unicast addresses. It excludes loopback, mapped and compatible IPv4, SIIT,
+    /// ISATAP, NAT64, discard, unique-local, link-local, site-local and multicast addresses.
     package static let globalUnicast = v6(0x2000, 0, 0, 3)
 
     /// IPv6 ranges inside `2000::/3` that are never public.
@@ -101,7 +101,7 @@ extension EgressPolicy {
         v6(0x3FFF, 0, 0, 20),  // documentation
     ]
 
-    /// Addresses at which clouds hand out credentials: a wide allowed range does not open them.
+    /// Addresses at which clouds provide credentials: a wide allowed range does not permit them.
     package static let metadata: Set<IPAddress> = [
         v4(169, 254, 169, 254, 32).base,  // most clouds
         v4(169, 254, 170, 2, 32).base, v4(169, 254, 170, 23, 32).base,  // container credentials of AWS

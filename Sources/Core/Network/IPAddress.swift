@@ -13,7 +13,7 @@ package enum IPAddress: Hashable, Sendable {
         }
     }
 
-    /// From four or sixteen bytes in network order, as they stand in `sockaddr_in` and `sockaddr_in6`.
+    /// Creates an address from four or sixteen bytes in network order, as in `sockaddr_in` and `sockaddr_in6`.
     package init?(bytes: some Collection<UInt8>) {
         switch bytes.count {
         case 4: self = .v4(bytes.reduce(0) { $0 << 8 | UInt32($1) })
@@ -22,7 +22,7 @@ package enum IPAddress: Hashable, Sendable {
         }
     }
 
-    /// An IPv4-mapped IPv6 address (`::ffff:0:0/96`) as the IPv4 address that packets would go to.
+    /// An IPv4-mapped IPv6 address (`::ffff:0:0/96`) as the IPv4 address to which packets would be sent.
     package var unmapped: IPAddress {
         guard case .v6(let value) = self, value >> 32 == 0xFFFF else { return self }
         return .v4(UInt32(truncatingIfNeeded: value))
@@ -101,7 +101,7 @@ extension IPAddress: CustomStringConvertible {
         bytes.indices.dropLast().first { bytes[$0] == UInt8(ascii: ":") && bytes[$0 + 1] == UInt8(ascii: ":") }
     }
 
-    /// The 16-bit groups of a text without `::`; an IPv4 address may stand at the end of the whole.
+    /// The 16-bit groups of a text without `::`; the text may end with an IPv4 address.
     private static func groups(_ bytes: ArraySlice<UInt8>, last: Bool = true) -> [UInt16]? {
         guard !bytes.isEmpty else { return [] }
         let parts = bytes.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
@@ -156,14 +156,14 @@ package struct CIDR: Hashable, Sendable, CustomStringConvertible {
     package let base: IPAddress
     package let prefixLength: Int
 
-    /// The range that starts at `base`, whose bits behind the prefix are dropped. A length beyond the address is cut.
+    /// The range that starts at `base` with the bits after the prefix cleared. An excessive length is reduced.
     package init(_ base: IPAddress, _ prefixLength: Int) {
         self.prefixLength = min(max(prefixLength, 0), base.bitWidth)
         self.base = Self.masked(base, self.prefixLength)
     }
 
-    /// Parses `127.0.0.0/8`, `::1/128`, or one address alone. Bits behind the prefix must be zero, as a range that is
-    /// not what it looks like is a mistake.
+    /// Parses `127.0.0.0/8`, `::1/128`, or a single address. Bits after the prefix must be zero, because other ranges
+    /// are likely mistakes.
     package init?(_ text: some StringProtocol) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let first = parts.first, let address = IPAddress(first) else { return nil }
@@ -183,7 +183,7 @@ package struct CIDR: Hashable, Sendable, CustomStringConvertible {
         address.bitWidth == base.bitWidth && Self.masked(address, prefixLength) == base
     }
 
-    /// Whether the range is one address.
+    /// Whether the range has only one address.
     package var isSingleAddress: Bool { prefixLength == base.bitWidth }
 
     package var description: String { "\(base)/\(prefixLength)" }

@@ -4,7 +4,7 @@ package struct Challenge: Hashable, Sendable {
     package var scheme: String
     package var realm: String?
 
-    /// The scheme as Apple names it, nil for one the service does not speak.
+    /// Apple's name for the scheme; `nil` for an unsupported one.
     package var method: ProtectionSpace.Method? {
         switch scheme {
         case "basic": .basic
@@ -14,7 +14,7 @@ package struct Challenge: Hashable, Sendable {
         }
     }
 
-    /// The challenges of all lines of the field, in order. What cannot be read is left out.
+    /// The challenges of all lines of the field, in order. Invalid parts are ignored.
     package static func parse(_ values: [String]) -> [Challenge] {
         var challenges: [Challenge] = []
         for value in values {
@@ -23,7 +23,7 @@ package struct Challenge: Hashable, Sendable {
                 let first = text.prefix { $0 != " " && $0 != "\t" }
                 let rest = text.dropFirst(first.count).drop { $0 == " " || $0 == "\t" }
                 guard !first.isEmpty else { continue }
-                // White space may stand before the "=" of a parameter, too.
+                // White space may precede the "=" of a parameter.
                 let isParameter = first.contains("=") || rest.first == "="
                 if !isParameter { challenges.append(Challenge(scheme: String(first).asciiLowercased, realm: nil)) }
                 let parameter = isParameter ? text : rest
@@ -35,7 +35,7 @@ package struct Challenge: Hashable, Sendable {
         return challenges
     }
 
-    /// Parts between commas that stand outside quoted strings.
+    /// Splits at commas outside quoted strings.
     private static func splitOutsideQuotes(_ value: String) -> [String] {
         var parts: [String] = []
         var current = ""

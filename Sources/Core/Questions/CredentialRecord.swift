@@ -1,9 +1,8 @@
-/// A stored credential with its secret, for the one place that it may be sent to.
+/// A stored credential with its secret, for the protection space that it may be sent to.
 package struct KnownCredential: Sendable, Hashable {
     package var credentialId: String
     package var space: ProtectionSpace
     package var credential: Credential
-    /// When it was stored.
     package var createdAt: Timestamp
 
     package init(
@@ -18,33 +17,33 @@ package struct KnownCredential: Sendable, Hashable {
 }
 
 extension ProtectionSpace {
-    /// Whether it stands for a scheme of HTTP, and not for the connection below.
+    /// Whether the method is an HTTP scheme, not one of the TLS connection.
     package var isHTTP: Bool { authenticationMethod != .serverTrust && authenticationMethod != .clientCertificate }
 
-    /// Whether it is the server at that place, and no proxy.
+    /// Whether the space is the server at that place, not a proxy.
     package func isAt(scheme: String, host: String, port: Int) -> Bool {
         !isProxy && self.port == port && self.scheme == scheme && self.host.equalsIgnoringASCIICase(host)
     }
 
-    /// Whether it is that proxy. Only proxies that speak HTTP ask.
+    /// Whether the space is that proxy. Only HTTP proxies send challenges.
     package func isAt(_ proxy: SessionConfiguration.Proxy) -> Bool {
         isProxy && port == proxy.port && scheme == proxy.challengeScheme && host.equalsIgnoringASCIICase(proxy.host)
     }
 
-    /// Whether both stand for the same server, or the same proxy, whatever it asks for.
+    /// Whether both spaces are at the same server or proxy, whatever their method and realm.
     package func isSamePlace(as other: ProtectionSpace) -> Bool {
         isProxy == other.isProxy && port == other.port && scheme == other.scheme
             && host.equalsIgnoringASCIICase(other.host)
     }
 
-    /// Whether the same place asks for the same.
+    /// Whether both spaces have the same place, method and realm.
     package func asksSame(as other: ProtectionSpace) -> Bool {
         isSamePlace(as: other) && authenticationMethod == other.authenticationMethod && realm == other.realm
     }
 }
 
 extension SessionConfiguration.Proxy {
-    /// The scheme of its protection space; nil for one that does not speak HTTP.
+    /// The scheme of the proxy's protection space; `nil` for a proxy without HTTP.
     package var challengeScheme: String? {
         switch kind {
         case .http: "http"
@@ -55,8 +54,8 @@ extension SessionConfiguration.Proxy {
 }
 
 extension Credential {
-    /// Takes over what another credential says, and keeps what it does not speak of: a server's key may have to be
-    /// trusted, a certificate shown, and a password sent, all for one request.
+    /// Adopts the parts of another credential and keeps the rest: one request may need a trusted server key, a client
+    /// certificate, and a password.
     package mutating func adopt(_ other: Credential) {
         if let key = other.trustPublicKey { trustPublicKey = key }
         if let certificate = other.certificate { (self.certificate, key) = (certificate, other.key) }
@@ -64,10 +63,10 @@ extension Credential {
         (user, password, token, usesDigest) = (other.user, other.password, other.token, other.usesDigest)
     }
 
-    /// Whether it says nothing at all.
+    /// Whether the credential has no part.
     package var isEmpty: Bool { user == nil && token == nil && certificate == nil && trustPublicKey == nil }
 
-    /// Whether both send the same in the header of a request.
+    /// Whether both credentials send the same in a request's header.
     package func sendsSame(as other: Credential) -> Bool {
         user == other.user && password == other.password && token == other.token
     }

@@ -1,6 +1,6 @@
 package import Formats
 
-/// Who asks for authentication, as `URLProtectionSpace` has it.
+/// The source of an authentication challenge, like `URLProtectionSpace`.
 package struct ProtectionSpace: Shape {
     package enum Method: String, Word, CaseIterable {
         case basic = "HTTPBasic"
@@ -16,7 +16,7 @@ package struct ProtectionSpace: Shape {
     package var realm: String?
     package var authenticationMethod = Method.basic
     package var isProxy = false
-    /// `sha256/BASE64` of the key that the server showed, for `ServerTrust`.
+    /// `sha256/BASE64` of the server's key, for `ServerTrust`.
     package var serverPublicKey: String?
 
     package init() {}
@@ -56,10 +56,10 @@ package struct Credential: Shape {
     package var certificate: String?
     /// PEM.
     package var key: String?
-    /// `sha256/BASE64` of a server key to be trusted.
+    /// `sha256/BASE64` of a trusted server key.
     package var trustPublicKey: String?
     package var persistence = Persistence.none
-    /// Whether the challenge it answers was `HTTPDigest`.
+    /// Whether the answered challenge was `HTTPDigest`.
     package var usesDigest = false
 
     package init() {}
@@ -89,17 +89,17 @@ package struct Credential: Shape {
     }
 }
 
-/// What the service asks an app about one of its tasks.
+/// A question to an app about one of its tasks.
 package struct Question: Shape {
     package enum Kind: String, Word { case challenge, delayedRequest }
 
     package var kind = Kind.challenge
     package var protectionSpace: ProtectionSpace?
     package var previousFailureCount = 0
-    /// The user name of the credential that would be used, never its secret.
+    /// The user name of the proposed credential, never its secret.
     package var proposedUser: String?
     package var failureResponse: TaskResponse?
-    /// The request about to start, for a delayed request.
+    /// The request of a delayed task that is about to start.
     package var request: TransferRequest?
 
     package init() {}
@@ -126,7 +126,7 @@ package struct Question: Shape {
     }
 }
 
-/// What an app answered.
+/// An app's answer.
 package struct Answer: Shape {
     package enum Disposition: String, Word, CaseIterable {
         case useCredential, performDefaultHandling, cancelAuthenticationChallenge, rejectProtectionSpace
@@ -152,15 +152,15 @@ package struct Answer: Shape {
     }
 }
 
-/// A question as it stands in the store.
+/// A question in the store.
 ///
-/// Tasks of a session that meet the same protection space wait for one question. It is the first one's; when that ends,
-/// the next one's.
+/// Tasks of a session that meet the same protection space share one question. It belongs to the first task, and passes
+/// to the next one when that task ends.
 package struct QuestionRecord: Sendable, Hashable {
     package var questionId: String
     package var task: TaskID
     package var taskIdentifier: Int64
-    /// How many tasks wait for the answer, or waited when it came.
+    /// The number of tasks that wait for the answer, or waited for it.
     package var taskCount: Int64
     package var session: SessionID
     package var sessionIdentifier: String

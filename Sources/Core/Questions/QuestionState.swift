@@ -1,10 +1,10 @@
 /// The life of a question to the app.
 ///
-///     open ── answer ──▶ answered          all who wait go on as the answer says
-///       ├── deadlinePassed ──▶ expired     the task whose question it is fails, it alone; others who wait ask anew
+///     open ── answer ──▶ answered          all waiting tasks resume with the answer
+///       ├── deadlinePassed ──▶ expired     the task that asked fails; other waiting tasks ask again
 ///       └── taskEnded ──▶ expired          the answer is not needed any more
 ///
-/// `open` is moved on by the app or the clock; after a crash it is still open, its deadline is in the store.
+/// The app or the clock ends `open`. After a crash the question is still open; its deadline is in the store.
 package enum QuestionState: Hashable, Sendable {
     case open
     case answered(Answer.Disposition, at: Timestamp)
@@ -13,20 +13,20 @@ package enum QuestionState: Hashable, Sendable {
     package enum Event: Hashable, Sendable {
         case answer(Answer.Disposition)
         case deadlinePassed
-        /// The last task that waited for it.
+        /// The last waiting task ended.
         case taskEnded
     }
 
     package enum Effect: Hashable, Sendable {
-        /// Let those who wait go on.
+        /// Resume the waiting tasks.
         case release
-        /// The task whose question it is ends with -1013 (`userAuthenticationRequired`).
+        /// The task that asked ends with -1013 (`userAuthenticationRequired`).
         case failTask
     }
 
-    /// Takes the question to its next state.
+    /// Applies an event to the question.
     ///
-    /// - Throws: ``Refused`` for a second or late answer, a deadline that has not passed, and anything but `taskEnded`
+    /// - Throws: ``Refused`` for a second or late answer, a deadline that has not passed, and any event but `taskEnded`
     ///   after the end. Nothing has changed then.
     package mutating func handle(
         _ event: Event, deadline: Timestamp, at now: Timestamp
@@ -50,7 +50,7 @@ package enum QuestionState: Hashable, Sendable {
 }
 
 extension QuestionState {
-    /// The state without what is known of it: as clients see it, and as the store finds it.
+    /// The state without its data: as clients see it, and as the store queries it.
     package enum Phase: String, Sendable, CaseIterable { case open, answered, expired }
 
     package var phase: Phase {

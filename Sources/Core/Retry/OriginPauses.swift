@@ -1,14 +1,14 @@
-/// Origins that asked for less with 429 or 503: whom they hold back, and until when.
+/// Origin pauses, from responses with 429 or 503.
 ///
-/// The app that was told waits for as long as the origin says, in all its sessions; other apps for at most a minute,
-/// since one app's trouble with its account must not stop the rest.
+/// The app that received the response is paused for as long as the origin requested, in all its sessions. Other apps
+/// are paused for at most a minute, because a problem of one app's account must not stop the rest.
 package struct OriginPauses: Hashable, Sendable {
     package static let longestForOthers = Duration.seconds(60)
 
     private struct Pause: Hashable, Sendable {
-        /// Until when each app is held back that was told so itself.
+        /// The end of the pause of each app that received a response itself.
         var apps: [Int64: Timestamp] = [:]
-        /// Until when everybody else is.
+        /// The end of the pause of all other apps.
         var others: Timestamp
     }
 
@@ -18,7 +18,7 @@ package struct OriginPauses: Hashable, Sendable {
 
     package static func slowsDown(status: Int) -> Bool { status == 429 || status == 503 }
 
-    /// Notes an answer's `Retry-After`. A longer pause that is running already stays.
+    /// Records a response's `Retry-After`. A longer current pause stays.
     package mutating func note(_ origin: String, app: Int64, retryAfter wait: Duration, at now: Timestamp) {
         let forOthers = now + min(wait, Self.longestForOthers)
         var pause = pauses[origin] ?? Pause(others: forOthers)
@@ -27,14 +27,14 @@ package struct OriginPauses: Hashable, Sendable {
         pauses[origin] = pause
     }
 
-    /// When the app may go to the origin again; nil for at once.
+    /// When the app may use the origin again; `nil` for now.
     package func until(_ origin: String, app: Int64, at now: Timestamp) -> Timestamp? {
         guard let pause = pauses[origin] else { return nil }
         let until = max(pause.apps[app] ?? pause.others, pause.others)
         return until > now ? until : nil
     }
 
-    /// Forgets what is over.
+    /// Removes ended pauses.
     package mutating func prune(at now: Timestamp) {
         for (origin, var pause) in pauses {
             pause.apps = pause.apps.filter { $0.value > now }
@@ -45,8 +45,8 @@ package struct OriginPauses: Hashable, Sendable {
     package var isEmpty: Bool { pauses.isEmpty }
 }
 
-/// When origins may be asked again, for the tasks that wait for it. Ends within a tenth of a second are one, so that answers
-/// by the thousand leave no more than their Retry-After has tenths.
+/// The ends of origin pauses, for the tasks that wait for them. Ends within a tenth of a second are merged, so that
+/// thousands of responses leave at most ten ends per second.
 package struct PauseEnds: Sendable {
     private static let grain = Duration.milliseconds(100)
 
@@ -64,7 +64,7 @@ package struct PauseEnds: Sendable {
         if known.insert(end).inserted { queue.insert(end) }
     }
 
-    /// Forgets ends that have come.
+    /// Removes ends that have passed.
     ///
     /// - Returns: Whether there was one.
     package mutating func removePast(at now: Timestamp) -> Bool {

@@ -8,15 +8,15 @@
 ///              └───────────────── 404, 410 ────────────┴─┼───────────────────────┤
 ///                                                        └──────── broken ───────┘
 ///
-/// `create` is the app's own request with the draft's fields; a server that does not know them handles it as ever.
-/// Each step is one exchange, so that no `ask` is under way during an `append`. After a crash the stored resource alone
-/// leads to `ask`.
+/// `create` is the app's own request with the draft's fields; a server that does not know them handles it as usual.
+/// Each step is one exchange, so that no `ask` is in flight during an `append`. After a crash, only the stored upload
+/// resource leads to `ask`.
 package struct ResumableUpload: Hashable, Sendable {
     /// `Upload-Draft-Interop-Version`.
     package enum Version: Int, Hashable, Sendable, CaseIterable {
         case eight = 8
         case six = 6
-        /// Says `Upload-Incomplete` where the later ones say `Upload-Complete`.
+        /// Uses `Upload-Incomplete` instead of `Upload-Complete`.
         case three = 3
     }
 
@@ -24,40 +24,40 @@ package struct ResumableUpload: Hashable, Sendable {
         case create
         case ask
         case append(from: Int64)
-        /// The task was cancelled: the server may forget its part.
+        /// The task was cancelled: the server may discard its part.
         case abandon
     }
 
-    /// What follows an answer.
+    /// The consequence of a response.
     package enum Decision: Hashable, Sendable {
-        /// An answer as any other: redirects, challenges and statuses mean what they always mean.
+        /// A regular response: redirects, challenges and statuses have their usual meaning.
         case judge
-        /// The target's answer, and so the task's response, whatever its status.
+        /// The target's response, which is the task's response, whatever its status.
         case respond
-        /// The next request at once, as ``step`` says.
+        /// Send the next request at once, according to ``step``.
         case proceed
-        /// The upload resource moved: go on at this `Location`.
+        /// The upload resource moved: continue at this `Location`.
         case move(String)
-        /// A failed attempt, by its status where it is one that may be tried again.
+        /// A failed attempt, retried if its status allows it.
         case wait
-        /// The server has lost its part: everything again, from the snapshot.
+        /// The server has lost its part: restart from the stored body.
         case startAgain
-        /// The server claims more bytes than there are.
+        /// The server claims more bytes than the body has.
         case fail
     }
 
     package let version: Version
-    /// Bytes of the whole body.
+    /// The length of the whole body.
     package let length: Int64
     package private(set) var step: Step
-    /// The upload resource; nil until the server named one.
+    /// The upload resource; `nil` until the server named one.
     package private(set) var resource: ParsedURL?
-    /// Bytes that the server is known to have.
+    /// The number of bytes that the server is known to have.
     package private(set) var offset: Int64 = 0
-    /// 409s since bytes were last taken.
+    /// The number of 409s since the server last accepted bytes.
     private var mismatches = 0
 
-    /// An upload that nothing has been sent of yet.
+    /// An upload of which nothing has been sent yet.
     package init(version: Version, length: Int64) {
         self.version = version
         self.length = length
@@ -75,14 +75,14 @@ package struct ResumableUpload: Hashable, Sendable {
     /// Methods whose requests may be upgraded.
     package static func mayUpgrade(_ method: String) -> Bool { ["POST", "PUT", "PATCH"].contains(method) }
 
-    /// Whether the app speaks the draft itself.
+    /// Whether the app's own request uses the draft.
     package static func isSpoken(in fields: HTTPFields) -> Bool {
         [Name.complete, Name.incomplete, Name.offset, Name.version].contains { fields.contains($0) }
     }
 
     // MARK: Requests
 
-    /// The method of the next request; nil for the app's own.
+    /// The method of the next request; `nil` for the app's own.
     package var method: String? {
         switch step {
         case .create: nil
@@ -115,10 +115,10 @@ package struct ResumableUpload: Hashable, Sendable {
 
     // MARK: Answers
 
-    /// Takes a 104 of this version.
+    /// Handles a 104 of this version.
     ///
-    /// - Parameter resource: Where its `Location` leads, resolved; nil where it has none that may be used.
-    /// - Returns: Whether the upload resource is another now, to be stored.
+    /// - Parameter resource: The resolved `Location`; `nil` if there is no usable one.
+    /// - Returns: Whether the upload resource changed and must be stored.
     package mutating func handle(informational head: ResponseHead, resource: ParsedURL?) -> Bool {
         guard head.status == 104, Self.version(of: head.fields) == version.rawValue, step != .ask else { return false }
         if let offset = Self.offset(in: head.fields), offset <= length { self.offset = max(self.offset, offset) }
@@ -127,9 +127,9 @@ package struct ResumableUpload: Hashable, Sendable {
         return true
     }
 
-    /// Takes the final answer to the current step's request.
+    /// Handles the final response to the current step's request.
     ///
-    /// - Parameter hasSentAll: Whether the whole body of the request was handed to the connection.
+    /// - Parameter hasSentAll: Whether the whole body of the request was passed to the connection.
     package mutating func handle(answer head: ResponseHead, hasSentAll: Bool) -> Decision {
         switch step {
         case .create:
@@ -144,13 +144,13 @@ package struct ResumableUpload: Hashable, Sendable {
         }
     }
 
-    /// The upload resource is found somewhere else.
+    /// Sets the new location of the upload resource.
     package mutating func move(to resource: ParsedURL) {
         self.resource = resource
         step = .ask
     }
 
-    /// The server's part is of no use any more.
+    /// Discards the server's part.
     package mutating func startAgain() {
         resource = nil
         offset = 0
@@ -163,7 +163,7 @@ package struct ResumableUpload: Hashable, Sendable {
     private mutating func answered(_ head: ResponseHead, _ hasSentAll: Bool) -> Decision {
         switch (head.status, step) {
         case (200...299, _):
-            // Before version 7 servers did not have to say that it is complete.
+            // Before version 7, servers did not have to declare completeness.
             guard isComplete(head) == false else { return .respond }
             step = .ask
             return .proceed
@@ -178,18 +178,18 @@ package struct ResumableUpload: Hashable, Sendable {
             return .startAgain
         case (408, _), (425, _), (429, _): return .wait
         case (500...599, _):
-            // Where completeness need not be told, a status after the last byte is the target's word.
+            // In versions without a required declaration, a status after the last byte is the target's.
             if version != .eight, hasSentAll, isComplete(head) == nil { return .respond }
             return .wait
         default: return .respond
         }
     }
 
-    /// The answer to `HEAD`.
+    /// Handles the response to `HEAD`.
     private mutating func told(_ head: ResponseHead) -> Decision {
         switch head.status {
         case 200...299:
-            // All is there and processed; the target's own answer was lost on its way, and this one stands for it.
+            // All bytes were processed. The target's own response was lost, and this one replaces it.
             if isComplete(head) == true { return .respond }
             guard let offset = Self.offset(in: head.fields) else {
                 startAgain()
@@ -211,7 +211,7 @@ package struct ResumableUpload: Hashable, Sendable {
 
     private func moved(_ head: ResponseHead) -> Decision { head.fields["Location"].map(Decision.move) ?? .respond }
 
-    /// What an answer says of the upload: whether all of it was taken and processed, nil where it says nothing.
+    /// Whether the server has received and processed the whole upload; `nil` if the response does not declare it.
     private func isComplete(_ head: ResponseHead) -> Bool? {
         if version == .three { return Self.boolean(head.fields[Name.incomplete]).map { !$0 } }
         return Self.boolean(head.fields[Name.complete])
@@ -227,7 +227,7 @@ package struct ResumableUpload: Hashable, Sendable {
         static let length = "Upload-Length"
     }
 
-    /// The interop version that an answer speaks.
+    /// The interop version of a response.
     package static func version(of fields: HTTPFields) -> Int? { integer(fields[Name.version]).map { Int($0) } }
 
     private static func offset(in fields: HTTPFields) -> Int64? { integer(fields[Name.offset]) }
@@ -249,9 +249,9 @@ package struct ResumableUpload: Hashable, Sendable {
     }
 }
 
-/// Which interop version each origin is spoken to.
+/// The interop version used for each origin.
 ///
-/// A server must not answer a version that it does not know, so where no 104 came the next upload tries the next
+/// A server must not respond to a version that it does not know. Without a 104 the next upload therefore tries the next
 /// version, until all have been tried. In memory only.
 package struct UploadVersions: Sendable {
     private struct Entry {
@@ -259,7 +259,7 @@ package struct UploadVersions: Sendable {
         var isKnown: Bool
     }
 
-    /// Origins that are remembered.
+    /// The maximum number of origins.
     package static let capacity = 4096
 
     private var entries: [String: Entry] = [:]
@@ -268,12 +268,12 @@ package struct UploadVersions: Sendable {
 
     package func version(for origin: String) -> ResumableUpload.Version { entries[origin]?.version ?? .eight }
 
-    /// A 104 of this version came.
+    /// Records a 104 of this version.
     package mutating func note(_ version: ResumableUpload.Version, of origin: String) {
         set(origin, Entry(version: version, isKnown: true))
     }
 
-    /// An upload ended without a 104.
+    /// Records that an upload ended without a 104.
     package mutating func noteSilence(to version: ResumableUpload.Version, of origin: String) {
         guard entries[origin]?.isKnown != true, self.version(for: origin) == version else { return }
         switch version {

@@ -1,23 +1,23 @@
 package import Formats
 
-/// What a download needs to go on where it was, stored beside its partial file.
+/// The resume point of a download, stored with the progress of its task.
 package struct ResumePoint: Shape {
-    /// The URL that answered, after redirects.
+    /// The URL that responded, after redirects.
     package var url = ""
-    /// A strong entity tag, byte for byte as it was sent.
+    /// A strong entity tag, byte for byte as received.
     package var entityTag: String?
-    /// The `Last-Modified` value as it was sent, whether strong or not: it must not change.
+    /// The `Last-Modified` value as received, strong or not: it must not change.
     package var lastModified: String?
-    /// Whether ``lastModified`` may stand in `If-Range` (RFC 9110 section 8.8.2.2).
+    /// Whether ``lastModified`` is allowed in `If-Range` (RFC 9110 section 8.8.2.2).
     package var lastModifiedIsStrong = false
-    /// Length of the whole, where the origin said it.
+    /// The total length, if the origin declared it.
     package var totalLength: Int64?
-    /// Bytes that are synced to disk.
+    /// The durable offset.
     package var offset: Int64 = 0
-    /// SHA-256 of those bytes in lower-case hexadecimal, where it is known: other bytes in the file are not continued.
+    /// SHA-256 of the bytes up to the offset in lower-case hexadecimal, if it is known. Other bytes are not resumed.
     package var digest: String?
 
-    /// Bytes of validators that are worth keeping.
+    /// The maximum length of stored validators in bytes.
     private static let maximumValidatorLength = 4096
 
     package init() {}
@@ -32,13 +32,13 @@ package struct ResumePoint: Shape {
         members.optional("digest", &digest)
     }
 
-    /// The point a first answer allows, or nil when its bytes may never be continued.
+    /// The resume point for a first response; `nil` if its bytes can never be resumed.
     ///
-    /// Only a 200 to GET with a strong validator, no content coding, a sound length and no `Accept-Ranges: none`.
+    /// Requires a 200 to GET with a strong validator, no content coding, a valid length and no `Accept-Ranges: none`.
     ///
     /// - Parameters:
-    ///   - url: The URL that answered, after redirects.
-    ///   - receivedAt: When the head arrived; stands in for a missing `Date`.
+    ///   - url: The URL that responded, after redirects.
+    ///   - receivedAt: When the head was received; used instead of a missing `Date`.
     package static func make(
         from head: ResponseHead, method: String, url: String, receivedAt: Timestamp
     ) -> ResumePoint? {
@@ -46,12 +46,12 @@ package struct ResumePoint: Shape {
         let length = ContentLength.parse(head.fields)
         guard length != .invalid else { return nil }
         let entityTag = head.fields.single("ETag").flatMap { $0.isStrongEntityTag ? $0 : nil }
-        // An origin that sent a tag may not be asked by date (RFC 9110 section 13.1.5), so a weak tag ends it.
+        // An origin that sent a tag must not be queried by date (RFC 9110 section 13.1.5), so a weak tag excludes it.
         guard entityTag != nil || !head.fields.contains("ETag") else { return nil }
         let lastModified = head.fields.single("Last-Modified")
         let isStrong = lastModified.map { isStrongDate($0, head: head, receivedAt: receivedAt) } ?? false
         guard entityTag != nil || isStrong else { return nil }
-        // They are kept with the task, and sent with every attempt.
+        // The validators are stored with the task, and sent with every attempt.
         guard (entityTag ?? "").utf8.count + (lastModified ?? "").utf8.count <= Self.maximumValidatorLength else {
             return nil
         }
@@ -64,16 +64,16 @@ package struct ResumePoint: Shape {
         }
     }
 
-    /// Notes how much of the content is on disk, and what it is.
+    /// Sets the durable offset and the digest of the bytes before it.
     package mutating func reach(_ offset: Int64, digest: String?) {
         self.offset = offset
         self.digest = digest
     }
 
-    /// The lines that ask for the rest. Never a weak tag, and a date only where there is no tag.
+    /// The fields that request the rest. Never a weak tag, and a date only without a tag.
     package var requestFields: HTTPFields { requestFields(upTo: nil) }
 
-    /// The lines that ask for the bytes from ``offset`` up to `end`.
+    /// The fields that request the bytes from ``offset`` up to `end`.
     package func requestFields(upTo end: Int64?) -> HTTPFields {
         var fields = HTTPFields([HTTPField(name: "Range", value: "bytes=\(offset)-\(end.map { "\($0 - 1)" } ?? "")")])
         if let validator = entityTag ?? (lastModifiedIsStrong ? lastModified : nil) {
@@ -82,7 +82,7 @@ package struct ResumePoint: Shape {
         return fields
     }
 
-    /// The validators of an answer that brought a part, for a source of which nothing else is known.
+    /// The validators of a response with a part, for a source without known validators.
     package static func met(_ head: ResponseHead, url: String) -> ResumePoint {
         ResumePoint {
             $0.url = url
@@ -91,16 +91,16 @@ package struct ResumePoint: Shape {
         }
     }
 
-    /// Whether an answer from which this point was made, or that goes on with it, says that ranges of it can be had.
+    /// Whether a response for this resume point shows that the origin supports ranges.
     package func allowsSegments(_ head: ResponseHead) -> Bool {
         guard let totalLength, totalLength >= 2 * Segmentation.grain else { return false }
         return head.status == 206
             || head.fields.values("Accept-Ranges").contains { $0.equalsIgnoringASCIICase("bytes") }
     }
 
-    /// A modification date is strong when the origin's clock had moved on by a second when it answered.
+    /// Whether a modification date is strong: at least a second before the origin's `Date`.
     ///
-    /// Without a `Date` two clocks are compared, so a minute has to lie between.
+    /// Without a `Date` two different clocks are compared, which requires a minute.
     private static func isStrongDate(_ value: String, head: ResponseHead, receivedAt: Timestamp) -> Bool {
         guard let modified = HTTPDate.parse(value, now: receivedAt) else { return false }
         guard let date = head.fields.single("Date").flatMap({ HTTPDate.parse($0, now: receivedAt) }) else {
@@ -111,7 +111,7 @@ package struct ResumePoint: Shape {
 }
 
 extension HTTPFields {
-    /// The value of a field, nil unless all its lines are byte-equal.
+    /// The value of a field; `nil` unless all its lines are byte-equal.
     func single(_ name: String) -> String? {
         let all = values(name)
         guard let first = all.first, all.allSatisfy({ $0.utf8.elementsEqual(first.utf8) }) else { return nil }

@@ -1,20 +1,20 @@
-/// Where the body of an answer belongs, judged before its first byte touches the file.
+/// The use of a response's body, decided before its first byte is written.
 package enum ResumeVerdict: Hashable, Sendable {
-    /// The body continues the file from that offset, which may lie before what is there; 0 for a fresh download.
+    /// The body continues the file from this offset, which may precede the current end; 0 for a fresh download.
     case append(at: Int64)
-    /// The whole resource came although a part was asked for: truncate, take its validators, write from 0.
+    /// The whole resource was sent although a part was requested: truncate, adopt its validators, write from 0.
     case restartWithThisBody
-    /// Nothing of this body can be used: drop it, truncate and ask again without `Range`.
+    /// The body is unusable: discard it, truncate the file and repeat the request without `Range`.
     case askAgainFromZero(RestartReason)
-    /// All bytes were there already; the digest check follows.
+    /// All bytes were received before; the digest check follows.
     case alreadyComplete
-    /// The body is no part of the resource; bytes on disk stay as they are.
+    /// The body is no part of the resource; the bytes on disk are kept.
     case notADownload(status: Int)
 
-    /// Whether the same is asked once more, from the start.
+    /// Whether the request is repeated from the start.
     package var asksAgain: Bool { if case .askAgainFromZero = self { true } else { false } }
 
-    /// Why bytes could not be continued.
+    /// The reason for which bytes cannot be resumed.
     package enum RestartReason: String, Hashable, Sendable, CaseIterable {
         /// A 206 to a request without `Range`.
         case unaskedPart
@@ -29,11 +29,11 @@ package enum ResumeVerdict: Hashable, Sendable {
         case preconditionFailed
     }
 
-    /// Judges an answer's head.
+    /// Judges a response's head.
     ///
     /// - Parameters:
-    ///   - point: What `Range` and `If-Range` were made from; nil when the request asked for everything.
-    ///   - requestHasOwnRange: Whether the app's own request carries `Range`, so that a 206 is what it wants.
+    ///   - point: The source of `Range` and `If-Range`; `nil` if the request had neither.
+    ///   - requestHasOwnRange: Whether the app's own request contains `Range`, so that a 206 is expected.
     /// - SeeAlso: RFC 9110 sections 14.4 and 15.3.7.
     package static func judge(
         head: ResponseHead, resuming point: ResumePoint?, requestHasOwnRange: Bool = false
@@ -48,9 +48,9 @@ package enum ResumeVerdict: Hashable, Sendable {
         }
     }
 
-    /// Judges the answer to a request for some bytes of a content.
+    /// Judges the response to a request for a segment.
     ///
-    /// - Parameter point: What is known of the content's validators; nil for a source of which nothing is known.
+    /// - Parameter point: The known validators of the content; `nil` for a source without any.
     package static func judge(
         head: ResponseHead, segment: Range<Int64>, of total: Int64, _ point: ResumePoint?
     ) -> ResumeVerdict {
@@ -73,14 +73,14 @@ package enum ResumeVerdict: Hashable, Sendable {
     private static func judgeFresh(_ head: ResponseHead, requestHasOwnRange: Bool) -> ResumeVerdict {
         guard (200..<300).contains(head.status) else { return .notADownload(status: head.status) }
         guard head.status == 206, !requestHasOwnRange else { return .append(at: 0) }
-        // A part that was not asked for is whole only if it says so.
+        // An unrequested part is complete only if it says so.
         guard case .part(first: 0, let last, let total?)? = ContentRange(head.fields), last == total - 1 else {
             return .askAgainFromZero(.unaskedPart)
         }
         return .append(at: 0)
     }
 
-    /// - Parameter end: Where the part ends; nil for the end of the content.
+    /// - Parameter end: The end of the part; `nil` for the end of the content.
     private static func judgePart(
         _ head: ResponseHead, of point: ResumePoint, end: Int64? = nil
     ) -> ResumeVerdict {
@@ -91,13 +91,13 @@ package enum ResumeVerdict: Hashable, Sendable {
         guard case .part(let first, let last, let total)? = ContentRange(head.fields), first <= point.offset else {
             return .askAgainFromZero(.contentRangeMismatch)
         }
-        // `/*` is believed only while no total was known either.
+        // `/*` is accepted only if no total was known before.
         if let known = point.totalLength, total != known { return .askAgainFromZero(.totalChanged) }
         if let end = end ?? total, last != end - 1 { return .askAgainFromZero(.contentRangeMismatch) }
         guard last >= point.offset else { return .askAgainFromZero(.contentRangeMismatch) }
         switch ContentLength.parse(head.fields) {
         case .none: break
-        // Not `last - first + 1`: an origin may say that the part ends at the largest number there is.
+        // Not `last - first + 1`: an origin may claim the largest number as the end of the part.
         case .length(let length) where length - 1 == last - first: break
         case .length, .invalid: return .askAgainFromZero(.lengthMismatch)
         }
@@ -110,7 +110,7 @@ package enum ResumeVerdict: Hashable, Sendable {
         guard case .unsatisfied(let total)? = ContentRange(head.fields), total == point.offset,
             point.totalLength ?? total == total, !point.differs(from: head)
         else { return .askAgainFromZero(.rangeNotSatisfiable) }
-        // Where no total was known, the length alone proves nothing: a validator has to speak.
+        // Without a known total the length alone proves nothing: a validator must match.
         guard point.totalLength != nil || point.isConfirmed(by: head) else {
             return .askAgainFromZero(.rangeNotSatisfiable)
         }
@@ -119,7 +119,7 @@ package enum ResumeVerdict: Hashable, Sendable {
 }
 
 extension ResumePoint {
-    /// Whether the answer carries a validator that is not byte-equal to the one known.
+    /// Whether the response has a validator that is not byte-equal to the known one.
     func differs(from head: ResponseHead) -> Bool {
         for (known, name) in [(entityTag, "ETag"), (lastModified, "Last-Modified")] {
             guard let known else { continue }
@@ -128,7 +128,7 @@ extension ResumePoint {
         return false
     }
 
-    /// Whether the answer repeats a validator that is strong.
+    /// Whether the response repeats a strong validator.
     func isConfirmed(by head: ResponseHead) -> Bool {
         if let entityTag, let now = head.fields["ETag"] { return now.utf8.elementsEqual(entityTag.utf8) }
         guard lastModifiedIsStrong, let lastModified, let now = head.fields["Last-Modified"] else { return false }

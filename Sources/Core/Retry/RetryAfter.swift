@@ -3,19 +3,19 @@ package enum RetryAfter {
     package static let shortest = Duration.seconds(1)
     package static let longest = Duration.seconds(86_400)
 
-    /// The wait a peer asks for, between 1 s and 24 h; a date in the past is 1 s, and nonsense is nil.
+    /// The wait that a peer requests, between 1 s and 24 h; 1 s for a date in the past, `nil` if invalid.
     package static func parse(_ value: String, now: Timestamp) -> Duration? {
         var scanner = ByteScanner(trimming: value)
         if let first = scanner.peek, first.isDigit {
             let seconds = scanner.integer()
             guard scanner.isAtEnd else { return nil }
-            // A number too large for Int64 is still a number: the peer asks for very long.
+            // A number too large for Int64 is valid and requests a very long wait.
             return clamp(.seconds(min(seconds ?? 86_400, 86_400)))
         }
         return HTTPDate.parse(value, now: now).map { clamp($0 - now) }
     }
 
-    /// The wait an answer asks for, or nil.
+    /// The wait that a response requests, or `nil`.
     package static func parse(_ fields: HTTPFields, now: Timestamp) -> Duration? {
         fields["Retry-After"].flatMap { parse($0, now: now) }
     }

@@ -1,12 +1,12 @@
-/// What follows a broken attempt.
+/// The consequence of a failed attempt.
 package enum RetryDecision: Hashable, Sendable {
-    /// Another attempt at that moment. It may lie behind the resource deadline, which then ends the task first.
+    /// Another attempt at this time. The time may be after the resource deadline, which then ends the task first.
     case retry(at: Timestamp)
-    /// The task ends: with its status where a status ended the attempt, else with the attempt's error.
+    /// The task ends: with the status if a status ended the attempt, otherwise with the attempt's error.
     case giveUp
 }
 
-/// What of a request decides whether it may be sent again.
+/// The properties of a request that determine whether it may be repeated.
 package struct RetryableRequest: Hashable, Sendable {
     package var method: String
     package var isUpload: Bool
@@ -23,16 +23,16 @@ package struct RetryableRequest: Hashable, Sendable {
         ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"].contains(method)
     }
 
-    /// An upload that was answered has had its effect; only an idempotent one may have it again.
+    /// An upload with a response has had its effect; only an idempotent one may be repeated.
     var mayFollowStatus: Bool { !isUpload || hasIdempotencyKey || Self.isIdempotent(method) }
 }
 
 extension RetryPolicy {
-    /// Decides what follows an attempt that ``AttemptLedger/record(_:keptOffset:)`` has noted already.
+    /// Decides about an attempt that ``AttemptLedger/record(_:keptOffset:)`` has recorded.
     ///
     /// - Parameters:
     ///   - jitter: A number in `0..<1`.
-    ///   - deadline: When the resource timeout ends the task, or nil.
+    ///   - deadline: When the resource timeout ends the task, or `nil`.
     package func decide(
         after fault: AttemptFault, ledger: AttemptLedger, request: RetryableRequest,
         jitter: Double, now: Timestamp, deadline: Timestamp?
@@ -55,14 +55,14 @@ extension RetryPolicy {
         case .transport:
             return .retry(at: now + backoff)
         case .nameDoesNotExist:
-            // Under `apple` a missing name is one more reason to wait: the resource timeout alone ends it.
+            // Under `apple` a missing name is a regular reason to wait: only the resource timeout ends the wait.
             if self != .apple, ledger.nameAttempts >= limitOfOneKind { return .giveUp }
             return .retry(at: now + backoff)
         case .status(let status, let retryAfter):
             guard retries(status: status), ledger.statusAttempts < limitOfOneKind, request.mayFollowStatus
             else { return .giveUp }
             let at = now + max(backoff, retryAfter ?? .zero)
-            // An answer in hand is worth more than a timeout to come.
+            // A received response is worth more than a later timeout.
             if let deadline, at >= deadline { return .giveUp }
             return .retry(at: at)
         case .answeredEarly:
@@ -80,7 +80,7 @@ extension RetryPolicy {
         }
     }
 
-    /// Attempts that may end with a status, or with a missing name.
+    /// The maximum number of attempts that end with a status, or with a missing name.
     private var limitOfOneKind: Int {
         settings.maximumAttempts ?? (settings.maximumElapsedTime == nil ? Self.attemptsOfOneKind : .max)
     }

@@ -1,24 +1,24 @@
 package import Formats
 
-/// When a broken attempt is followed by another (spec: `retryPolicy` of a session).
+/// The rule for retrying failed attempts (spec: `retryPolicy` of a session).
 package enum RetryPolicy: Hashable, Sendable {
-    /// Transport faults alone, as `URLSession` does; a status is an answer, never a fault.
+    /// Transport faults only, like `URLSession`; a status is a response, never a fault.
     case apple
-    /// The default: besides, the statuses in ``robustStatusCodes`` for up to 5 attempts.
+    /// The default: also the statuses in ``robustStatusCodes``, for up to 5 attempts.
     case robust
     case custom(Settings)
 
     package struct Settings: Shape {
-        /// Statuses that are tried again.
+        /// Statuses that are retried.
         package var statusCodes = RetryPolicy.robustStatusCodes
-        /// All attempts, whatever ended them, from the first try; nil for no limit but the resource timeout.
+        /// The maximum of all attempts, whatever ended them; `nil` for no limit but the resource timeout.
         package var maximumAttempts: Int?
-        /// Seconds after the beginning of the first attempt in which another one may begin; nil for no limit but the
-        /// resource timeout.
+        /// The time after the start of the first attempt in which another one may start, in seconds; `nil` for no limit
+        /// but the resource timeout.
         package var maximumElapsedTime: Double?
-        /// Seconds; the ceiling of the first wait.
+        /// The maximum of the first wait, in seconds.
         package var initialDelay = 1.0
-        /// Seconds; the ceiling of every wait.
+        /// The maximum of every wait, in seconds.
         package var maximumDelay = 600.0
 
         package init() {}
@@ -44,12 +44,11 @@ package enum RetryPolicy: Hashable, Sendable {
     }
 
     package static let robustStatusCodes: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
-    /// How many attempts may end with a status, or with a name that does not exist, where nothing else is set.
+    /// The default maximum of attempts that end with a status, or with a name that does not exist.
     package static let attemptsOfOneKind = 5
-    /// How often bytes that turned out to be of another version may be thrown away without progress between.
+    /// The maximum number of restarts because of changed versions without progress in between.
     package static let restartLimit = 3
-    /// How many faults of this machine a task survives without progress between: a quarter of an hour where nothing else
-    /// is set.
+    /// The maximum number of local faults without progress in between: a quarter of an hour with the defaults.
     package static let localFaultLimit = 12
 
     package var settings: Settings {
@@ -60,31 +59,31 @@ package enum RetryPolicy: Hashable, Sendable {
         }
     }
 
-    /// Whether an answer with this status may be followed by another attempt at all.
+    /// Whether a response with this status may be followed by another attempt.
     package func retries(status: Int) -> Bool { settings.statusCodes.contains(status) }
 
-    /// The wait before the next attempt: `min(maximumDelay, initialDelay · 2ⁿ)`, of which `jitter` is taken. Both delays
+    /// The wait before the next attempt: the fraction `jitter` of `min(maximumDelay, initialDelay · 2ⁿ)`. Both delays
     /// are at least 0.1 s.
     ///
-    /// Full jitter, so that transfers which failed together do not come back together.
+    /// Full jitter, so that transfers that failed together do not retry together.
     ///
     /// - Parameters:
-    ///   - failures: Failures in a row without progress, the last one included; at least 1.
-    ///   - jitter: A number in `0..<1`, passed in to keep this pure.
+    ///   - failures: Consecutive failures without progress, including the last one; at least 1.
+    ///   - jitter: A number in `0..<1`, passed in to keep this function pure.
     /// - SeeAlso: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
     package func delay(afterFailures failures: Int, jitter: Double) -> Duration {
         let settings = settings
-        // Sessions of earlier versions may have less than ``leastDelay``.
+        // Sessions of earlier versions may have a smaller value than ``leastDelay``.
         let ceiling = min(max(Self.leastDelay, settings.maximumDelay), Self.longestDelay)
         var delay = min(max(Self.leastDelay, settings.initialDelay), ceiling)
-        // Doubling in steps keeps a huge count from overflowing.
+        // Doubling in steps prevents an overflow by a huge count.
         for _ in 1..<max(2, min(failures, 64)) where failures > 1 { delay = min(ceiling, delay * 2) }
         return .milliseconds(Int64((delay * min(max(0, jitter), 1) * 1000).rounded()))
     }
 
-    /// Seconds; the least ceiling of a wait, so that no origin is asked hundreds of times a second.
+    /// The smallest maximum of a wait in seconds, so that no origin is queried hundreds of times per second.
     private static let leastDelay = 0.1
-    /// Ten years in seconds: more than any timeout, less than what overflows.
+    /// Ten years in seconds: more than any timeout, and below the overflow.
     private static let longestDelay = 315_360_000.0
 }
 

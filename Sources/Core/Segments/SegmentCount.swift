@@ -1,9 +1,9 @@
 package import Formats
 
-/// Over how many connections at a time a download may come.
+/// The number of connections that a download may use at the same time.
 package enum SegmentCount: Hashable, Sendable {
     case count(Int)
-    /// One for each 16 MiB, 8 at most.
+    /// One for each 16 MiB, at most 8.
     case automatic
 
     package static let one = SegmentCount.count(1)
@@ -12,7 +12,7 @@ package enum SegmentCount: Hashable, Sendable {
     private static let bytesOfEach: Int64 = 16 << 20
     private static let mostAutomatic: Int64 = 8
 
-    /// - Parameter total: The content's length; nil where it is not known yet.
+    /// - Parameter total: The content's length; `nil` if it is not known yet.
     package func connections(for total: Int64?) -> Int {
         switch self {
         case .count(let count): count
@@ -37,7 +37,7 @@ extension SegmentCount: MemberValue {
     }
 }
 
-/// Digests of consecutive pieces of a content, each of the same length but the last.
+/// The digests of consecutive pieces of a content, of equal length except for the last.
 package struct PieceDigests: Shape {
     package var length: Int64 = 0
     package var algorithm = DigestAlgorithm.sha256
@@ -58,7 +58,7 @@ package struct PieceDigests: Shape {
         members.member("values", &values)
     }
 
-    /// Whether a content of this length has as many pieces.
+    /// Whether a content of this length has this number of pieces.
     package func fits(_ total: Int64) -> Bool {
         guard length > 0, total > 0 else { return false }
         return (total - 1) / length + 1 == Int64(values.count)

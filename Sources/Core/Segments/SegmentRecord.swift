@@ -1,10 +1,10 @@
 package import Formats
 
-/// Bytes of a content that are on disk, from `offset` up to `end`.
+/// A range of a content on disk, from `offset` up to `end`.
 package struct HeldRange: Shape {
     package var offset: Int64 = 0
     package var end: Int64 = 0
-    /// Who sent them, where it may still matter.
+    /// The source of the bytes, if it may still matter.
     package var source: Int?
 
     package init() {}
@@ -22,13 +22,13 @@ package struct HeldRange: Shape {
     }
 }
 
-/// What is on disk of a content that comes in segments, stored beside its partial file.
+/// The ranges of a segmented content on disk, stored with the progress of its task.
 package struct SegmentRecord: Shape {
-    /// Length of the whole.
+    /// The total length.
     package var total: Int64 = 0
-    /// In ascending order, none touching another of the same source.
+    /// In ascending order; ranges of the same source do not touch.
     package var held: [HeldRange] = []
-    /// Sources that sent something else than the others.
+    /// Sources that sent other bytes than the rest, or cannot serve segments.
     package var dropped: [Int] = []
 
     package init() {}
@@ -41,21 +41,21 @@ package struct SegmentRecord: Shape {
         members.sparse("dropped", &dropped, unless: [])
     }
 
-    /// Bytes on disk.
+    /// The number of bytes on disk.
     package var count: Int64 { held.reduce(0) { $0 + $1.end - $1.offset } }
 
-    /// Bytes from the start up to the first gap.
+    /// The number of bytes before the first gap.
     package var contiguous: Int64 {
         held.reduce(0) { reached, range in range.offset == reached ? range.end : reached }
     }
 
-    /// Where the bytes on disk are.
+    /// The ranges on disk.
     package var ranges: [Range<Int64>] { held.map { $0.offset..<$0.end } }
 
-    /// How long the partial file is at least.
+    /// The minimum length of the partial file.
     package var end: Int64 { held.last?.end ?? 0 }
 
-    /// Whether it can be what a machine left, and not what became of it on a broken disk.
+    /// Whether the record is consistent, and not the result of a damaged disk.
     package var isSound: Bool {
         var reached: Int64 = 0
         for range in held {

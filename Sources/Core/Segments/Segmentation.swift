@@ -1,47 +1,47 @@
-/// Which bytes of a content are here, which connection fetches which of the rest, and what is known of the sources.
+/// The state of a segmented download: ranges on disk, the segment of each connection, standings of sources.
 ///
-/// Who makes the connections numbers them. Each fetches consecutive bytes of one source; together they never fetch a byte
-/// twice, but what was lost. The first bytes go out first, so that the content can be digested in order behind them.
+/// The caller numbers its connections. Each fetches consecutive bytes of one source. No byte is fetched twice unless it
+/// was lost. The first bytes are assigned first, so that the content can be digested in order.
 package struct Segmentation: Hashable, Sendable {
-    /// What one connection fetches.
+    /// The byte range that one connection fetches.
     package struct Segment: Hashable, Sendable {
         package let source: Int
         package let offset: Int64
         package fileprivate(set) var end: Int64
-        /// Up to where it is on disk.
+        /// The durable offset of the segment.
         package fileprivate(set) var reached: Int64
     }
 
     package enum Standing: Hashable, Sendable {
-        /// Nothing is known of it: it is asked over one connection.
+        /// Not tried yet: it gets only one connection.
         case untried
         case sound
-        /// It failed, and is left alone for a while.
+        /// It failed, and is not used until this time.
         case resting(until: Timestamp)
-        /// It sent something else than the others, or cannot serve segments: it is not asked again.
+        /// It sent other bytes than the rest, or cannot serve segments: it is never used again.
         case dropped
     }
 
-    /// What a connection is to fetch.
+    /// The bytes that a connection is to fetch.
     package struct Assignment: Hashable, Sendable {
         package let bytes: Range<Int64>
-        /// The connection that had these bytes, and ends where they begin.
+        /// The connection that had these bytes, and now ends before them.
         package var shortened: UInt64?
     }
 
-    /// Fewer bytes are not worth a connection of their own, and where segments touch.
+    /// The minimum length of a segment, and the alignment of segment boundaries.
     package static let grain: Int64 = 1 << 20
-    /// As much as a connection is given at once, so that bytes come nearly in order.
+    /// The maximum length of one assignment, so that bytes arrive nearly in order.
     private static let longest: Int64 = 16 << 20
     private static let firstRest = Duration.seconds(1)
     private static let longestRest = Duration.seconds(60)
-    /// How often pieces that more than one source sent may be wrong before all of them are dropped.
+    /// The number of wrong pieces from several sources before all of these sources are dropped.
     private static let toleratedMixtures = 3
 
-    /// Connections at a time.
+    /// The maximum number of concurrent connections.
     package let limit: Int
     private let pieceLength: Int64?
-    /// Without what connections under way have brought to disk.
+    /// The ranges on disk, without those of current connections.
     package private(set) var onDisk: SegmentRecord
     package private(set) var segments: [UInt64: Segment] = [:]
     package private(set) var standings: [Standing]
@@ -49,8 +49,8 @@ package struct Segmentation: Hashable, Sendable {
     private var mixtures = 0
 
     /// - Parameters:
-    ///   - sources: The sources that may be asked, among `count`.
-    ///   - pieceLength: Where the pieces have digests.
+    ///   - sources: The usable sources, among `count`.
+    ///   - pieceLength: The length of pieces with digests, if any.
     package init(
         _ record: SegmentRecord, sources: Set<Int>, of count: Int, limit: Int, pieceLength: Int64? = nil
     ) {
@@ -64,7 +64,7 @@ package struct Segmentation: Hashable, Sendable {
 
     package var isComplete: Bool { segments.isEmpty && onDisk.contiguous == total }
 
-    /// What is on disk, as it is stored.
+    /// The ranges on disk, as stored.
     package var record: SegmentRecord {
         var record = onDisk
         for segment in segments.values { record.insert(held(segment)) }
@@ -75,9 +75,9 @@ package struct Segmentation: Hashable, Sendable {
         HeldRange(segment.offset, segment.reached, source: pieceLength == nil ? nil : segment.source)
     }
 
-    // MARK: Handing out
+    // MARK: Assigning
 
-    /// Takes a connection that fetches the whole from `offset` on, what is before it being on disk, and gives it its part.
+    /// Adds a connection that fetches everything from `offset`, with the bytes before it on disk, and returns its part.
     package mutating func adopt(_ connection: UInt64, of source: Int, at offset: Int64) -> Range<Int64> {
         onDisk.insert(HeldRange(0, offset, source: pieceLength == nil ? nil : source))
         let end = min(total, boundary(after: offset.addingSaturated(share(of: total - offset) - 1), every: unit))
@@ -85,11 +85,11 @@ package struct Segmentation: Hashable, Sendable {
         return offset..<end
     }
 
-    /// What a new connection to a source fetches: the first bytes that are neither stored nor in flight. Where there are none, the
-    /// second half of what is left to the connection with the most.
+    /// The assignment of a new connection to a source: the first bytes neither stored nor in flight, otherwise the
+    /// second half of the longest remaining segment.
     ///
-    /// - Parameter positions: How far connections are, on disk or not.
-    /// - Returns: Nil where nothing is worth it.
+    /// - Parameter positions: The positions of connections, on disk or not.
+    /// - Returns: `nil` if no assignment is worthwhile.
     package mutating func assign(
         _ connection: UInt64, to source: Int, positions: [UInt64: Int64] = [:]
     ) -> Assignment? {
@@ -138,7 +138,7 @@ package struct Segmentation: Hashable, Sendable {
         return gaps
     }
 
-    /// How much of `rest` one connection gets: shares shrink towards the end, so that all end together.
+    /// One connection's share of `rest`: shares shrink towards the end, so that all connections end together.
     private func share(of rest: Int64) -> Int64 {
         limit == 1 ? max(1, rest) : max(Self.grain, min(Self.longest, rest / Int64(2 * limit)))
     }
@@ -150,17 +150,17 @@ package struct Segmentation: Hashable, Sendable {
         return overflow ? .max : end
     }
 
-    // MARK: What comes
+    // MARK: Progress
 
-    /// Notes how far a connection's bytes are on disk.
+    /// Sets the durable offset of a connection.
     package mutating func reach(_ connection: UInt64, _ offset: Int64) {
         guard let segment = segments[connection] else { return }
         segments[connection]?.reached = max(segment.reached, min(offset, segment.end))
     }
 
-    /// Forgets a connection: what it has not brought to disk is for others, and all of it where its source is dropped.
+    /// Removes a connection: its bytes that are not on disk become free, and all of its bytes if its source is dropped.
     ///
-    /// - Returns: Up to where what it brought is of use.
+    /// - Returns: The end of the usable bytes that it fetched.
     @discardableResult
     package mutating func end(_ connection: UInt64) -> Int64? {
         guard let segment = segments.removeValue(forKey: connection) else { return nil }
@@ -169,7 +169,7 @@ package struct Segmentation: Hashable, Sendable {
         return segment.reached
     }
 
-    /// The pieces up to here are what they should be.
+    /// Records that the pieces up to this offset are verified.
     package mutating func verify(upTo offset: Int64) {
         guard let pieceLength else { return }
         let offset = offset == total ? total : offset / pieceLength * pieceLength
@@ -179,11 +179,11 @@ package struct Segmentation: Hashable, Sendable {
         }
     }
 
-    /// Takes back a piece that is not what it should be, and drops the source that sent it.
+    /// Frees a wrong piece, and drops the source that sent it.
     ///
-    /// Of several sources one cannot tell which it was: the piece is fetched once more, some times.
+    /// If several sources sent it, the culprit is unknown: the piece is fetched again, some times.
     ///
-    /// - Returns: Connections to sources that are dropped.
+    /// - Returns: Connections to dropped sources.
     package mutating func reject(_ piece: Range<Int64>) -> [UInt64] {
         let senders = Set(
             onDisk.held.lazy.filter { $0.offset < piece.upperBound && $0.end > piece.lowerBound }.map(\.source))
@@ -197,16 +197,16 @@ package struct Segmentation: Hashable, Sendable {
 
     // MARK: Sources
 
-    /// Connections that each source has.
+    /// The number of connections of each source.
     private var busy: [Int: Int] { segments.values.reduce(into: [:]) { $0[$1.source, default: 0] += 1 } }
 
-    /// Whether another source could do with the place of a connection of this one that has ended.
+    /// Whether another source could use the place of an ended connection of this source.
     package func leavesPlace(_ source: Int) -> Bool {
         let busy = busy
         return standings.indices.contains { standings[$0] == .sound && busy[$0] ?? 0 < busy[source] ?? 0 }
     }
 
-    /// Sources that may get one more connection now, the least busy first.
+    /// Sources that may get another connection now, the least busy first.
     package func sources(at now: Timestamp) -> [Int] {
         guard segments.count < limit else { return [] }
         let busy = busy
@@ -220,16 +220,16 @@ package struct Segmentation: Hashable, Sendable {
         }.sorted { (busy[$0] ?? 0, $0) < (busy[$1] ?? 0, $1) }
     }
 
-    /// A source answered as it should.
+    /// Records a valid response of a source.
     package mutating func trust(_ source: Int) {
         guard standings[source] != .dropped else { return }
         standings[source] = .sound
     }
 
-    /// Bytes came from a source: its next failure is its first.
+    /// Records bytes from a source: its next failure counts as its first.
     package mutating func praise(_ source: Int) { failures[source] = nil }
 
-    /// Leaves a source alone for a while, ever longer.
+    /// Pauses a source, for longer with each failure.
     package mutating func rest(_ source: Int, atLeast wait: Duration = .zero, at now: Timestamp) {
         guard standings[source] != .dropped else { return }
         let count = failures[source, default: 0]
@@ -238,14 +238,14 @@ package struct Segmentation: Hashable, Sendable {
         standings[source] = .resting(until: now + max(wait, pause))
     }
 
-    /// Lets the next attempt ask the resting sources again.
+    /// Ends the pauses, so that the next attempt uses these sources again.
     package mutating func endRests() {
         for (source, standing) in standings.enumerated() {
             if case .resting = standing { standings[source] = .untried }
         }
     }
 
-    /// Asks a source no more.
+    /// Drops a source for good.
     ///
     /// - Returns: Its connections.
     @discardableResult
@@ -255,7 +255,7 @@ package struct Segmentation: Hashable, Sendable {
         return segments.filter { $0.value.source == source }.keys.sorted()
     }
 
-    /// Whether no source is left that could be asked, now or later.
+    /// Whether no source is left that could be used, now or later.
     package var isForsaken: Bool { standings.allSatisfy { $0 == .dropped } }
 }
 

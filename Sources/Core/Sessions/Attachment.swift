@@ -1,6 +1,6 @@
 package import Formats
 
-/// Who holds a session: at most one lease at a time, numbered so that an outrun client cannot act any more.
+/// The attachment lease of a session: at most one at a time, with an epoch that fences earlier clients.
 ///
 ///              take                       take (takeover)
 ///     free ──────────▶ held ◀─────────────────────────────┐
@@ -10,11 +10,11 @@ package import Formats
 ///                       └── expiry passes ──▶ lapsed ── renew (same epoch) ──▶ held
 ///                                               └────── take ──▶ held (next epoch)
 ///
-/// `free` is moved on by a client, `held` by its client or the clock. A crash changes nothing: leases last.
+/// A client ends `free`, its client or the clock ends `held`. A crash changes nothing: leases are durable.
 package struct Attachment: Shape {
     package struct Lease: Shape {
         package var expiresAt = Timestamp()
-        /// The launch that brought the client; completing it ends the lease.
+        /// The launch that started the client. Completing the launch ends the lease.
         package var launchId: String?
 
         package init() {}
@@ -26,27 +26,27 @@ package struct Attachment: Shape {
     }
 
     package enum Event: Hashable, Sendable {
-        /// Refused while another client's lease is in force, unless it is to be taken over.
+        /// Refused while another client's lease is valid, unless `takeover` is set.
         case take(ttl: Duration, launchId: String?, takeover: Bool)
-        /// Works after the expiry too, unless another client has taken the lease.
+        /// Also valid after the expiry, unless another client has the lease.
         case renew(epoch: Int64, ttl: Duration)
         /// Repeating it with the same epoch changes nothing.
         case release(epoch: Int64)
         case launchCompleted(launchId: String)
     }
 
-    /// A client that was not there before.
+    /// A client that was not attached before.
     package struct Arrival: Hashable, Sendable {
-        /// The launch that brought it; nil for one that came by itself.
+        /// The launch that started the client; `nil` for a client that attached by itself.
         package var launchId: String?
     }
 
     /// The number of the latest lease; 0 before the first.
     package private(set) var epoch: Int64 = 0
     package private(set) var lease: Lease?
-    /// Whether a lease in force was ever taken from its client: from then on no request is accepted without the epoch.
+    /// Whether a valid lease was ever taken over: from then on every request needs the epoch.
     package private(set) var wasTakenOver = false
-    /// When the latest lease was given back.
+    /// When the latest lease was released.
     package private(set) var endedAt: Timestamp?
 
     package init() {}
@@ -58,11 +58,11 @@ package struct Attachment: Shape {
         members.optional("endedAt", &endedAt)
     }
 
-    /// Takes the attachment to its next state.
+    /// Applies an event to the attachment.
     ///
-    /// - Returns: Who came, by taking a lease or by renewing one that had ended.
-    /// - Throws: ``Refused``: `take` where another client holds the session, `renew` and `release` with an epoch that
-    ///   is not the current one. Nothing has changed then.
+    /// - Returns: The arrival of a client that takes a lease or renews an expired one.
+    /// - Throws: ``Refused`` for `take` while another client holds the session, and for `renew` and `release` with an
+    ///   epoch that is not the current one. Nothing has changed then.
     @discardableResult
     package mutating func handle(_ event: Event, at now: Timestamp) throws(Refused) -> Arrival? {
         switch event {
@@ -93,7 +93,7 @@ package struct Attachment: Shape {
 
     package func isHeld(at now: Timestamp) -> Bool { lease.map { now < $0.expiresAt } ?? false }
 
-    /// When the lease ended, by release or by itself; nil while it is held and before the first.
+    /// When the lease ended, by release or expiry; `nil` while it is held and before the first lease.
     package func detachedAt(_ now: Timestamp) -> Timestamp? {
         guard !isHeld(at: now) else { return nil }
         return lease?.expiresAt ?? endedAt
@@ -101,7 +101,7 @@ package struct Attachment: Shape {
 
     /// Whether a client may acknowledge and complete.
     ///
-    /// While a lease is held, and once one was taken over, only with the current epoch; a wrong epoch never.
+    /// While a lease is held, and after a takeover, only the current epoch is admitted. A wrong epoch never is.
     package func admits(epoch given: Int64?, at now: Timestamp) -> Bool {
         if let given { return given == epoch }
         return !isHeld(at: now) && !wasTakenOver

@@ -1,6 +1,6 @@
 package import Formats
 
-/// The kept messages of a session: the delegate's methods that must not be lost.
+/// The stored events of a session: the delegate messages that must not be lost.
 package enum EventKind: String, Sendable, CaseIterable {
     case willBeginDelayedRequest = "task.willBeginDelayedRequest"
     case didReceiveChallenge = "task.didReceiveChallenge"
@@ -13,12 +13,12 @@ package enum EventKind: String, Sendable, CaseIterable {
     case didBecomeInvalid = "session.didBecomeInvalid"
 }
 
-/// A download went on, or began anew, after an interruption. Clients read it as it is kept.
+/// The resumption or restart of a download after an interruption. Clients receive it as stored.
 package struct Resumption: Shape {
-    /// Where it goes on; 0 for a restart.
+    /// The offset at which the download resumes; 0 for a restart.
     package var fileOffset: Int64 = 0
     package var expectedTotalBytes: Int64?
-    /// Why it did not simply continue, or `interrupted`.
+    /// The reason for a restart, or `interrupted`.
     package var cause = ""
 
     package init() {}
@@ -36,7 +36,7 @@ package struct Resumption: Shape {
     }
 }
 
-/// One kept message with all that its reader is told.
+/// A stored event with its payload.
 package struct EventRecord: Sendable {
     package enum Payload: Sendable {
         case question(QuestionRecord)

@@ -1,4 +1,4 @@
-/// A message that only open streams get: progress and what else must not be queued.
+/// An event for open streams only: progress and other messages that must not be queued.
 package struct LiveEvent: Sendable {
     package enum Payload: Sendable {
         case didCreate(kind: TaskKind, url: String)
@@ -15,7 +15,7 @@ package struct LiveEvent: Sendable {
     package var group: String?
     package var occurredAt: Timestamp
 
-    /// Bytes of memory, roughly: origins and apps choose how long URLs are.
+    /// The approximate size in memory, because origins and apps choose the length of URLs.
     package var size: Int {
         let text =
             switch payload {

@@ -1,10 +1,10 @@
-/// Whether a client follows a session.
+/// Whether a client is attached to a session.
 package struct Presence: Hashable, Sendable {
-    /// What attaches a client that has no lease.
+    /// The means by which a client without a lease is attached.
     package enum Kind: String, CaseIterable, Sendable { case stream, wait }
 
     package var isAttached: Bool
-    /// When the last client left, or when the service started.
+    /// When the last client detached, or the service started.
     package var lastDetachedAt: Timestamp
 
     package init(isAttached: Bool, lastDetachedAt: Timestamp) {
@@ -12,9 +12,9 @@ package struct Presence: Hashable, Sendable {
         self.lastDetachedAt = lastDetachedAt
     }
 
-    /// Counts a session's lease in; the later of two departures counts.
+    /// Includes a session's lease; the later of two detachments counts.
     ///
-    /// - Returns: When the lease and the grace behind it end by themselves, where it is held.
+    /// - Returns: When the lease and the grace period after it end by themselves, if it is held.
     package mutating func join(_ attachment: Attachment, at now: Timestamp) -> Timestamp? {
         if attachment.isHeld(at: now), let lease = attachment.lease {
             isAttached = true

@@ -1,2 +1,2 @@
-/// Whether a `PUT` made a session or found one.
+/// Whether a `PUT` created a session or reconnected to it.
 package enum SessionArrival: Sendable { case created, reconnected }

@@ -1,9 +1,9 @@
-/// What must be so of an identifier where a session is opened by it.
+/// The required state of an identifier when a session is opened.
 package enum SessionCondition: Hashable, Sendable {
     case none
-    /// There is a session.
+    /// A session exists.
     case exists
-    /// The session that was seen, at its revision.
+    /// The session exists at this revision.
     case isUnchanged(SessionID, revision: Int64)
 
     package func holds(for session: SessionRecord?) -> Bool {

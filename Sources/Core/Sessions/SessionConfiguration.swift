@@ -1,9 +1,9 @@
 package import Formats
 
-/// What an app fixes about a session when it creates it.
+/// The configuration that an app chooses for a session when it creates it.
 ///
-/// The members are those of Apple's `URLSessionConfiguration` where it has them; intervals are seconds.
-/// Frozen at creation, but for ``bandwidthLimit``.
+/// The members are those of Apple's `URLSessionConfiguration` where it has them; intervals are in seconds. Frozen at
+/// creation, except for ``bandwidthLimit``.
 package struct SessionConfiguration: Shape {
     package enum CookieAcceptPolicy: String, Word, CaseIterable {
         case always, never, onlyFromMainDocumentDomain
@@ -64,7 +64,7 @@ package struct SessionConfiguration: Shape {
     package var retryPolicy = RetryPolicy.robust
     package var bandwidthLimit: Int64?
     package var resumableUploads = ResumableUploads.auto
-    /// Seconds without progress of any running task after which the app is told; `nil` for never.
+    /// The time without progress of any running task after which a stall is reported, in seconds; `nil` for never.
     package var stallInterval: Double? = 3600
 
     package init() {}
@@ -91,20 +91,20 @@ package struct SessionConfiguration: Shape {
         members.member("retryPolicy", &retryPolicy)
         members.nullable("bandwidthLimit", &bandwidthLimit)
         members.member("resumableUploads", &resumableUploads)
-        // A member without a value is left out at rest, and one that is left out has its default: 0 stands for never.
+        // At rest, a missing member has its default, so 0 stands for never.
         var stallInterval = stallInterval ?? 0
         members.defaulted("stallInterval", &stallInterval)
         self.stallInterval = stallInterval > 0 ? stallInterval : nil
     }
 
-    /// Whether it must be sealed at rest: a proxy's credential or a header that carries one.
+    /// Whether the configuration must be sealed: it has a proxy's password or a secret header field.
     package var holdsSecrets: Bool {
         proxy?.password != nil || httpAdditionalHeaders.fields.contains { SecretHeaders.isSecret($0.name, besides: []) }
     }
 
     /// The names of the members in which two configurations differ, in the order of the documentation.
     ///
-    /// Without a ``bandwidthLimit`` this one says nothing of it, since that may have been changed since.
+    /// The limits are compared only if this configuration has a ``bandwidthLimit``, which may change later.
     package func differences(from other: SessionConfiguration) throws(JSONError) -> [String] {
         var other = other
         if bandwidthLimit == nil { other.bandwidthLimit = nil }
@@ -119,7 +119,7 @@ package struct SessionConfiguration: Shape {
 }
 
 extension HTTPFields {
-    /// The fields in an order that does not depend on how they were given.
+    /// The fields in a canonical order.
     package var sortedByName: [HTTPField] {
         fields.map { HTTPField(name: $0.name.asciiLowercased, value: $0.value) }.sorted {
             ($0.name, $0.value) < ($1.name, $1.value)

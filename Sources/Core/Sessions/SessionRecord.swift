@@ -1,4 +1,4 @@
-/// How many tasks of a session are in each state and had each outcome. Kept in the transaction of every change.
+/// The number of a session's tasks by state and outcome. Updated in the transaction of every change.
 package struct TaskCounts: Hashable, Sendable {
     package var suspended: Int64 = 0
     package var running: Int64 = 0
@@ -14,7 +14,7 @@ package struct TaskCounts: Hashable, Sendable {
     package var completed: Int64 { succeeded + httpError + failed + cancelled + notModified }
     package var unfinished: Int64 { suspended + running + canceling }
 
-    /// Counts a task in, or with -1 out.
+    /// Adds a task, or removes it with -1.
     package mutating func add(_ count: Int64, _ life: TaskLife) {
         switch life {
         case .suspended: suspended += count
@@ -39,7 +39,6 @@ package struct TaskCounts: Hashable, Sendable {
     }
 }
 
-/// A session as it stands in the store.
 package struct SessionRecord: Sendable {
     package var id: SessionID
     package var app: AppID

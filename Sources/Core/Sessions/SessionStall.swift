@@ -1,15 +1,15 @@
 package import Formats
 
-/// A stall of a session, as its event keeps it.
+/// A stall of a session, as its event stores it.
 package struct SessionStall: Shape {
-    /// Running tasks, none of which made progress.
+    /// The number of running tasks, none of which made progress.
     package var taskCount: Int64 = 0
     /// The last progress of any of them.
     package var since = Timestamp()
-    /// Why the last attempts of some of them failed, without repetitions.
+    /// The distinct errors of the last attempts of some tasks.
     package var errors: [TaskError] = []
 
-    /// Errors are kept of so many kinds.
+    /// The maximum number of stored errors.
     package static let errorsKept = 10
 
     package init() {}
@@ -20,7 +20,7 @@ package struct SessionStall: Shape {
         members.member("errors", &errors)
     }
 
-    /// Adds the error of a task's last attempt, unless a task before had the same one.
+    /// Adds the error of a task's last attempt, unless an equal one was added.
     package mutating func add(_ error: TaskError) {
         guard errors.count < Self.errorsKept else { return }
         let isKnown = errors.contains {

@@ -3,11 +3,11 @@
 ///     active ── invalidate ──▶ invalidating ── noTaskLeft ──▶ invalid
 ///       └── forget ──────────────────┴──────────────────────────▲
 ///
-/// `active` is moved on by the app, `invalidating` by the end of its last task, in the same commit. The janitor forgets
-/// what is `invalid`. A crash changes nothing.
+/// The app ends `active`. The end of the last task ends `invalidating`, in the same commit. The janitor deletes
+/// `invalid` sessions. A crash changes nothing.
 package enum SessionState: Hashable, Sendable {
     case active
-    /// No new task is let in.
+    /// New tasks are rejected.
     case invalidating
     case invalid(since: Timestamp)
 
@@ -16,7 +16,7 @@ package enum SessionState: Hashable, Sendable {
         case invalidate
         /// All its tasks are completed.
         case noTaskLeft
-        /// It ends at once, with its tasks and without events.
+        /// The session ends at once, with its tasks and without events.
         case forget
     }
 
@@ -25,7 +25,7 @@ package enum SessionState: Hashable, Sendable {
         case tellInvalid
     }
 
-    /// Takes the session to its next state. Every event fits every state.
+    /// Applies an event to the session. Every event fits every state.
     @discardableResult
     package mutating func handle(_ event: Event, at now: Timestamp) -> [Effect] {
         switch (self, event) {
@@ -41,7 +41,7 @@ package enum SessionState: Hashable, Sendable {
 }
 
 extension SessionState {
-    /// The state as clients see it, and as the store finds it.
+    /// The state as clients see it, and as the store queries it.
     package enum Phase: String, Sendable, CaseIterable { case active, invalidating, invalid }
 
     package var phase: Phase {

@@ -1,4 +1,4 @@
-/// Whether the running tasks of a session make progress, and whether the app was told that they make none.
+/// Whether the running tasks of a session make progress, and whether a stall was reported.
 ///
 ///                        progress                    progress
 ///                 ┌────────────────────┐      ┌───────────────────┐
@@ -7,8 +7,8 @@
 ///       ▲                        │                              │
 ///       └──── no task runs ──────┴──────────────────────────────┘
 ///
-/// The store keeps the value in the session's row. The loop that reads ``checkAt`` moves it on; after a crash the row
-/// says when.
+/// The store keeps the value in the session's row. The loop that reads ``checkAt`` advances it; after a crash the row
+/// has the time.
 package struct StallWatch: Hashable, Sendable {
     package enum Verdict: Hashable, Sendable {
         /// Record the stall.
@@ -17,37 +17,37 @@ package struct StallWatch: Hashable, Sendable {
         case notYet
     }
 
-    /// How long no running task may make progress; `nil` for ever.
+    /// The maximum time without progress; `nil` for no limit.
     package var interval: Duration?
-    /// The last progress, or the last moment at which a task began to wait for progress.
+    /// The last progress, or the last time at which a task began to wait for progress.
     package var progressedAt = Timestamp(milliseconds: 0)
     /// Whether the stall was recorded, and no task has made progress since.
     package var isStalled = false
-    /// When the session is judged next. Progress does not move it: the judgement does, which keeps its index still.
+    /// When the session is judged next. Only a judgement changes it, not progress, so that its index is rarely written.
     package var checkAt: Timestamp?
 
     package init() {}
 
-    /// A task received or sent bytes that it keeps, or completed.
+    /// Records that a task received or sent bytes that it keeps, or completed.
     package mutating func progressed(at now: Timestamp) {
         isStalled = false
         progressedAt = now
     }
 
-    /// A task began to run, or to run again after a wait that the app asked for: its interval begins.
+    /// Records that a task began to run, or continued after a wait requested by the app: its interval begins.
     package mutating func began(at now: Timestamp) { progressedAt = now }
 
-    /// Judges the session only while tasks of it run.
+    /// Schedules checks only while tasks of the session run.
     package mutating func follow(runningTasks: Int64) {
         guard runningTasks > 0, let interval else { return checkAt = nil }
         if !isStalled, checkAt == nil { checkAt = progressedAt + interval }
     }
 
-    /// Judges the session at its moment.
+    /// Judges the session at ``checkAt``.
     ///
     /// - Parameters:
-    ///   - watchedSince: When the service began to run: it makes no progress while it does not.
-    ///   - areWaiting: Whether any running task waits for progress, and not for its time or an answer of the app.
+    ///   - watchedSince: When the service started: the time before does not count.
+    ///   - areWaiting: Whether any running task waits for progress, not for its start time or an answer of the app.
     package mutating func judge(watchedSince: Timestamp, areWaiting: Bool, at now: Timestamp) -> Verdict {
         guard let interval, !isStalled else {
             checkAt = nil

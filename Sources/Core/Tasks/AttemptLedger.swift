@@ -1,40 +1,40 @@
 package import Formats
 
-/// Why an attempt ended without the task's result.
+/// The reason for which an attempt ended without the task's result.
 package enum AttemptFault: Hashable, Sendable {
-    /// No route, DNS trouble, connect, TLS interrupted, reset, idle timeout, short body, HTTP/2 refused or GOAWAY.
+    /// No route, DNS failure, connect, TLS interrupted, reset, idle timeout, short body, HTTP/2 refused or GOAWAY.
     case transport
-    /// The name service said with authority that there is no such name.
+    /// The resolver's authoritative result: the name does not exist.
     case nameDoesNotExist
-    /// An answer whose status may be one to try again.
+    /// A response whose status may be retried.
     case status(Int, retryAfter: Duration?)
-    /// A success that came before the origin had the whole body of the request.
+    /// A success before the origin had received the whole body of the request.
     case answeredEarly
-    /// The bytes here and those offered are not of one version: throw away and ask from 0.
+    /// The received bytes and the offered ones are of different versions: discard the bytes and restart.
     case restart
     /// All bytes arrived and their digest is not the expected one.
     case digestMismatch
-    /// This machine's own: its disk, its database, what it stores.
+    /// A fault of this machine: its disk, its database, its stored data.
     case local
-    /// Trust, cancelled authentication, bad URL, redirect loop, policy: another attempt would end the same way.
+    /// Trust, cancelled authentication, bad URL, redirect loop, policy: a retry would end in the same way.
     case terminal
 }
 
-/// What a task remembers of its attempts, stored with it.
+/// The history of a task's attempts, stored with the task.
 package struct AttemptLedger: Shape {
-    /// Attempts that ended, from the first try.
+    /// The number of ended attempts.
     package var attempts = 0
-    /// Failures in a row without progress: n + 1 of the backoff `initialDelay · 2ⁿ`.
+    /// Consecutive failures without progress: n + 1 of the backoff `initialDelay · 2ⁿ`.
     package var failuresSinceProgress = 0
-    /// The kept offset from which progress is measured; it never goes back, restarts included.
+    /// The kept offset from which progress is measured; it never decreases, not even by restarts.
     package var highestOffset: Int64 = 0
     package var statusAttempts = 0
     package var nameAttempts = 0
     package var restarts = 0
     package var digestMismatches = 0
-    /// Faults of this machine without progress between.
+    /// Faults of this machine without progress in between.
     package var localFaults = 0
-    /// When the first attempt began; kept where a retry policy limits the time since.
+    /// When the first attempt began; stored if a retry policy limits the time since.
     package var firstAttemptAt: Timestamp?
 
     package init() {}
@@ -51,12 +51,12 @@ package struct AttemptLedger: Shape {
         members.optional("firstAttemptAt", &firstAttemptAt)
     }
 
-    /// How far the kept offset has to pass its highest value before the backoff starts anew.
+    /// The progress beyond the highest kept offset that resets the backoff.
     package static let progressThreshold: Int64 = 64 * 1024
 
-    /// Notes the end of an attempt.
+    /// Records the end of an attempt.
     ///
-    /// - Parameter keptOffset: The bytes that stay for the next attempt, 0 where none do.
+    /// - Parameter keptOffset: The number of bytes kept for the next attempt, 0 if there are none.
     package mutating func record(_ fault: AttemptFault, keptOffset: Int64) {
         attempts += 1
         let (passed, overflow) = keptOffset.subtractingReportingOverflow(highestOffset)
@@ -78,7 +78,7 @@ package struct AttemptLedger: Shape {
         }
     }
 
-    /// Notes a fault of this machine outside of an attempt: before a request was sent, or after all was received.
+    /// Records a local fault outside of an attempt: before a request was sent, or after all bytes were received.
     package mutating func recordLocalFault() {
         localFaults += 1
         failuresSinceProgress += 1

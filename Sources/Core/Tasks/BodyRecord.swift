@@ -1,16 +1,16 @@
-/// A stored body, or a draft of one that is still being sent.
+/// A stored body, or an incomplete draft.
 package struct BodyRecord: Sendable, Hashable {
     package var publicId: String
     package var app: AppID
     package var isComplete: Bool
     package var length: Int64
-    /// What the client announced, for a draft.
+    /// The length that the client announced, for a draft.
     package var expectedLength: Int64?
     /// SHA-256 in hex, once it is complete.
     package var digest: String?
     package var mediaType: String?
     package var place: BodyLocation.Place?
-    /// Of a draft whose bytes are objects.
+    /// The digest state of a draft whose bytes are objects.
     package var draftDigest: DraftDigest?
     package var uses: Int64
     package var createdAt: Timestamp
@@ -46,13 +46,13 @@ package struct StoredObject: Hashable, Sendable {
     }
 }
 
-/// Where a stored body's bytes are.
+/// The location of a stored body's bytes.
 package struct BodyLocation: Sendable, Hashable {
     package enum Place: Sendable, Hashable {
         case bytes([UInt8])
         /// Relative to the data folder.
         case file(String)
-        /// Objects in the bucket of contents, whose bytes follow each other.
+        /// Objects in the bucket of contents, in order.
         case objects([StoredObject])
     }
 

@@ -1,4 +1,4 @@
-/// The bytes of a finished task, where they are.
+/// The content of a finished task, and its location.
 package struct ContentLocation: Sendable {
     package var record: ContentRecord
     package var place: BodyLocation.Place?

@@ -1,11 +1,11 @@
-/// What is known of a task besides its record while it runs.
+/// The live state of a running task, besides its record.
 package struct LiveState: Sendable {
     package enum Phase: String, Sendable { case connecting, sending, receiving, finalizing }
 
-    /// What a transfer is doing now.
+    /// The current activity of a transfer.
     package struct Sample: Hashable, Sendable {
         package var phase: Phase
-        /// Bytes of content at hand, resumed ones included.
+        /// The length of the received content, including resumed bytes.
         package var received: Int64
         package var sent: Int64
         package var expected: Int64?
@@ -18,13 +18,13 @@ package struct LiveState: Sendable {
         }
     }
 
-    /// Consecutive bytes of a content that comes in segments.
+    /// A segment of a content.
     package struct Segment: Hashable, Sendable {
         package var offset: Int64
         package var length: Int64
-        /// Bytes of it at hand.
+        /// The number of received bytes of the segment.
         package var received: Int64
-        /// Where they come from: 0 is the task's own URL, then come its mirrors. Nil for what is not being fetched.
+        /// The source: 0 is the task's own URL, followed by its mirrors. `nil` if the segment is not being fetched.
         package var source: Int?
 
         package init(offset: Int64, length: Int64, received: Int64, source: Int?) {
@@ -36,7 +36,7 @@ package struct LiveState: Sendable {
     }
 
     package var sample: Sample?
-    /// Nil where the content does not come in segments.
+    /// `nil` if the content is not segmented.
     package var segments: [Segment]?
     /// Bytes per second.
     package var throughput: Double?

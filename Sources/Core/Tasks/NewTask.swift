@@ -1,27 +1,27 @@
 /// A task about to be created.
 package struct NewTask: Sendable {
-    /// Where the bytes of the request's body come from.
+    /// The source of the request's body.
     package enum Body: Sendable {
         /// A body that the app stored before.
         case stored(String)
-        /// Bytes that came with the task.
+        /// Bytes sent with the task.
         case bytes([UInt8], mediaType: String?, publicId: String)
         /// A file already below the data folder.
         case file(String, length: Int64, digest: String, publicId: String)
-        /// Objects in the bucket of contents, which others may name as well.
+        /// Objects in the bucket of contents, to which other rows may refer.
         case objects([StoredObject], digest: String, mediaType: String?, publicId: String)
     }
 
     package var specification: TaskSpecification
-    /// `scheme://host:port`, by which transfers are limited.
+    /// `scheme://host:port`, the scope of transfer limits.
     package var origin: String
     package var isSuspended: Bool
     package var body: Body?
-    /// What a resumed download already has.
+    /// The progress that a resumed download starts with.
     package var progress: TaskProgress?
-    /// The resume data that the task uses up.
+    /// The resume data that the task spends.
     package var resumeNonce: [UInt8]?
-    /// What identifies the request beside the specification, such as a digest of its body.
+    /// The identity of the request beside the specification, such as a digest of its body.
     package var fingerprint: [UInt8]
 
     package init(
@@ -37,7 +37,7 @@ package struct NewTask: Sendable {
     }
 }
 
-/// A task as it was created, or found under its `clientTaskId`.
+/// A task that was created, or found by its `clientTaskId`.
 package struct CreatedTask: Sendable {
     package var task: TaskRecord
     package var isExisting: Bool
@@ -48,12 +48,12 @@ package struct CreatedTask: Sendable {
     }
 }
 
-/// A task as the app orders it: its body is still to be fetched from where the order says.
+/// An app's request for a task, whose body is yet to be fetched.
 package struct TaskOrder: Sendable {
     package enum Body: Sendable, Hashable {
         /// A body that the app stored before.
         case stored(String)
-        /// Bytes that came with the order.
+        /// Bytes sent with the order.
         case bytes([UInt8], mediaType: String?)
         /// A file below one of the operator's roots.
         case file(root: String, path: String)
@@ -64,13 +64,13 @@ package struct TaskOrder: Sendable {
     }
 
     package var specification: TaskSpecification
-    /// That of its request, where it has been parsed.
+    /// The parsed URL of its request, if it has been parsed.
     package var url: ParsedURL?
     package var isSuspended: Bool
     package var body: Body?
-    /// What a cancelled download left to go on with.
+    /// The resume data of a cancelled download.
     package var resumeData: String?
-    /// The completed task of which this is the retry.
+    /// The completed task that this one retries.
     package var retried: TaskRecord?
 
     package init(

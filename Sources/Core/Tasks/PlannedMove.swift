@@ -1,21 +1,21 @@
 package import Formats
 
-/// A whole content that is about to be moved to its task's destination. Stored before the move, so that a start after a
-/// crash recognises the file there as its own.
+/// A planned move of a content to its task's destination. Stored before the move, so that a start after a crash
+/// recognises the file there.
 package struct PlannedMove: Shape {
     package var destination = Destination()
-    /// Where a copy lies on its way to another filesystem, relative to the destination's root.
+    /// The path of a copy for another filesystem, relative to the destination's root.
     package var temporaryPath = ""
-    /// Of the content, in bytes.
+    /// The length of the content in bytes.
     package var length: Int64 = 0
     package var digest = ContentDigest()
-    /// Of the file that takes the destination's name.
+    /// The inode of the file that gets the destination's name.
     package var inode: UInt64 = 0
-    /// Whether the content is still being copied to the destination's filesystem, so that the task may be cancelled.
+    /// Whether the content is being copied to the destination's filesystem, so that the task may be cancelled.
     package var isCopying = false
-    /// Whether the task has another request by now, so that it does not end with this content.
+    /// Whether the task's request has changed, so that it does not end with this content.
     package var isOutdated = false
-    /// How the task ends with it.
+    /// The result of the task after the move.
     package var result = TaskResult()
 
     package init() {}
@@ -31,7 +31,7 @@ package struct PlannedMove: Shape {
         members.member("result", &result)
     }
 
-    /// The numbers of JSON have a sign; some filesystems use all 64 bits.
+    /// JSON numbers are signed, but some filesystems use all 64 bits.
     private var signedInode: Int64 {
         get { Int64(bitPattern: inode) }
         set { inode = UInt64(bitPattern: newValue) }

@@ -1,22 +1,22 @@
-/// What becomes of tasks that were under way when the service crashed: one of them may be the cause, and must not keep the
-/// service down.
+/// The quarantine of tasks that were in flight when the service crashed: one of them may be the cause, and must not
+/// crash the service repeatedly.
 ///
-/// A crash counts against a task until an attempt of it ends by itself, or it has run alone for a while. What kills without
-/// a fault of the service's own (SIGKILL, power) counts nothing.
+/// A crash counts against a task until one of its attempts ends by itself, or it has run alone for a while. Kills from
+/// outside (SIGKILL, power loss) do not count.
 package enum Quarantine {
     package enum Verdict: Hashable, Sendable {
         case goOn
-        /// Once ``Quarantine/delay`` is over, with nothing beside it.
+        /// After ``Quarantine/delay``, with no other transfer in flight.
         case runAlone
         case fail
     }
 
-    /// How long a suspect waits, so that the others get on between two crashes.
+    /// The wait of a suspect, so that other tasks progress between two crashes.
     package static let delay = Duration.seconds(5)
-    /// How long a suspect has to run alone before it is cleared. The others wait no longer.
+    /// The time alone after which a suspect is cleared. The others wait no longer.
     package static let trial = Duration.seconds(30)
 
-    /// - Parameter crashes: In a row.
+    /// - Parameter crashes: The number of consecutive crashes.
     package static func verdict(after crashes: Int) -> Verdict {
         switch crashes {
         case ..<2: .goOn
@@ -25,7 +25,7 @@ package enum Quarantine {
         }
     }
 
-    /// How a task ends that crashed the service once more while it ran alone.
+    /// The error of a task that crashed the service again while it ran alone.
     package static var error: TaskError {
         TaskError(
             .unknown, "The service crashed three times in a row while the task was under way.",
@@ -34,7 +34,7 @@ package enum Quarantine {
     }
 }
 
-/// Whose turn it is while tasks have to run alone: one at a time, and afterwards the others for as long as it took.
+/// The turns of suspects, which run alone one at a time. After each the other tasks run for as long as it took.
 package struct SoloTurns: Hashable, Sendable {
     private enum State: Hashable {
         case others(until: Timestamp)
@@ -45,10 +45,10 @@ package struct SoloTurns: Hashable, Sendable {
 
     package init() {}
 
-    /// Whether a task runs that nothing may run beside.
+    /// Whether a task runs alone.
     package var isTaken: Bool { if case .alone = state { true } else { false } }
 
-    /// The next moment at which something changes by itself.
+    /// The next time at which the turn changes by itself.
     package var next: Timestamp? {
         switch state {
         case .others(let until): until.milliseconds > .min ? until : nil
@@ -62,13 +62,13 @@ package struct SoloTurns: Hashable, Sendable {
 
     package mutating func begin(_ task: TaskID, at now: Timestamp) { state = .alone(task, since: now) }
 
-    /// A task is not under way any more.
+    /// Records that a task is not in flight any more.
     package mutating func ended(_ task: TaskID, at now: Timestamp) {
         guard case .alone(task, let since) = state else { return }
         state = .others(until: now + min(max(now - since, .zero), Quarantine.trial))
     }
 
-    /// The task that has run alone for long enough. The others go on beside it.
+    /// The task that has run alone for long enough, if any. The others run beside it from now on.
     package mutating func endTrial(at now: Timestamp) -> TaskID? {
         guard case .alone(let task, let since) = state, now - since >= Quarantine.trial || now < since else {
             return nil

@@ -1,8 +1,8 @@
 package import Formats
 
-/// Why a task failed, with the codes and names of Apple's `NSURLErrorDomain`.
+/// The error of a failed task, with the codes and names of Apple's `NSURLErrorDomain`.
 package struct TaskError: Shape, Error {
-    /// What lies below: libcurl's code, or one of the service's own names.
+    /// The underlying error: libcurl's code, or one of the service's names.
     package struct Underlying: Shape {
         package var domain = ""
         package var code = ""
@@ -45,6 +45,14 @@ package struct TaskError: Shape, Error {
         self.policy = policy
         self.underlying = underlying
         self.backgroundTaskCancelledReason = backgroundTaskCancelledReason
+    }
+
+    /// The error of a task whose resource timeout has passed, with the error of its last attempt.
+    package static func timedOut(after last: TaskError?) -> Self {
+        guard let last else { return Self(.timedOut) }
+        return Self(
+            .timedOut, "\(URLErrorCode.timedOut.localizedDescription) Its last attempt: \(last.localizedDescription)",
+            failingURL: last.failingURL, underlying: last.underlying)
     }
 
     package mutating func visit(_ members: inout some MemberVisitor) {
@@ -97,7 +105,6 @@ package enum URLErrorCode: Int, Word, CaseIterable {
     case cannotWriteToFile = -3003
     case cannotMoveFile = -3005
 
-    /// Apple's name of the code.
     package var name: String { "\(self)" }
 
     package var localizedDescription: String {

@@ -1,8 +1,8 @@
-/// Which tasks are selected: those that match every member given.
+/// A filter for tasks, which must match every given member.
 package struct TaskFilter: Hashable, Sendable {
-    /// Any of them; empty for every state.
+    /// Any of these states; empty for all.
     package var states: Set<TaskState>
-    /// Any of them; empty for every outcome, and for tasks that have none yet.
+    /// Any of these outcomes; empty for all, and for tasks without one.
     package var outcomes: Set<Outcome>
     package var group: String?
     package var clientTaskId: String?
@@ -20,8 +20,8 @@ package struct TaskFilter: Hashable, Sendable {
         self.numbers = numbers
     }
 
-    /// Filters of one state and one outcome at most, of which a selected task matches exactly one, so that the store can
-    /// read each by an index. Empty where no task can match: only completed tasks have an outcome.
+    /// Filters with at most one state and one outcome, of which a selected task matches exactly one, so that the store
+    /// can read each by an index. Empty if no task can match: only completed tasks have an outcome.
     package var alternatives: [Alternative] {
         func alternative(_ state: TaskState?, _ outcome: Outcome?) -> Alternative {
             Alternative(state: state, outcome: outcome, group: group, clientTaskId: clientTaskId)
@@ -34,7 +34,7 @@ package struct TaskFilter: Hashable, Sendable {
         return states.map { alternative($0, nil) }
     }
 
-    /// A filter of one state and one outcome at most. `nil` matches all.
+    /// A filter with at most one state and one outcome. `nil` matches all.
     package struct Alternative: Hashable, Sendable {
         package var state: TaskState?
         package var outcome: Outcome?

@@ -10,27 +10,27 @@
 ///                      └── answered ──▶ queued               │
 ///                                                          finish ──▶ completed ◀── end ── all others
 ///
-/// Where others are queued, a suspect (``Quarantine``) is `quarantined`: it is claimed when nothing else is active.
-/// `finish` may come late as well: the app may have suspended the task, and resumed it, while the transfer ended.
-/// A full disk takes an active task to `waitingForDisk`, and room (`due`) from there to `queued`.
+/// While others are queued, a suspect (``Quarantine``) is `quarantined`: it is claimed when no task is active. `finish`
+/// may be late: the app may have suspended the task, and resumed it, while the transfer ended. A full disk moves an
+/// active task to `waitingForDisk`, and space (`due`) from there to `queued`.
 ///
-/// Who moves it on: `delayed`, `retryWait` and `waitingForConnectivity` the clock, `queued`, `quarantined` and
-/// `waitingForDisk` the scheduler, `active` the transfer engine's report, `awaitingAnswer` the app or the question's
-/// deadline, `suspended` the app. The deadline ends whatever is running.
-/// After a crash `active` is what was under way: recovery feeds it `interrupted`, which charges no attempt.
+/// The clock ends `delayed`, `retryWait` and `waitingForConnectivity`, the scheduler ends `queued`, `quarantined` and
+/// `waitingForDisk`, the transfer engine's report ends `active`, the app or the question's deadline ends
+/// `awaitingAnswer`, the app ends `suspended`. The deadline ends any running state. After a crash, recovery applies
+/// `interrupted` to `active` tasks, which charges no attempt.
 package enum TaskLife: Hashable, Sendable {
-    /// `remaining` is left of the resource timeout, `question` is what the app has not answered yet.
+    /// `remaining` is the rest of the resource timeout, `question` the unanswered question.
     case suspended(remaining: Duration, question: QuestionID?)
     case running(Stage, deadline: Timestamp)
     indirect case completed(Outcome, TaskResult, at: Timestamp)
 
     package enum Stage: Hashable, Sendable {
-        /// `earliestBeginDate` is ahead.
+        /// `earliestBeginDate` is in the future.
         case delayed(until: Timestamp)
         case queued, quarantined, active
         case retryWait(until: Timestamp)
         case waitingForConnectivity(until: Timestamp)
-        /// For `needed` bytes that are still to come, beside `kept` ones; in vain before a moment.
+        /// The disk lacks space for `needed` bytes beside `kept` ones; not retried before `notBefore`.
         case waitingForDisk(needed: Int64, kept: Int64, notBefore: Timestamp)
         case awaitingAnswer(QuestionID)
     }
@@ -39,29 +39,29 @@ package enum TaskLife: Hashable, Sendable {
         case suspend
         /// With its `earliestBeginDate`.
         case resume(beginsAt: Timestamp?)
-        /// Another `earliestBeginDate`: a task that has not begun waits for it, or no longer.
+        /// A changed `earliestBeginDate`, for a task that has not begun.
         case reschedule(beginsAt: Timestamp?, timeout: Duration)
         case due
         case claim
         case retry(at: Timestamp, waitsForConnectivity: Bool)
         case ask(QuestionID)
-        /// The disk has no room for what comes.
+        /// The disk has no space for the received bytes.
         case noRoom(needed: Int64, kept: Int64, notBefore: Timestamp)
-        /// What it kept on the full disk is gone.
+        /// The bytes kept on the full disk were removed.
         case emptied
         /// The app answered the question, or the deadline passed.
         case answered
         case interrupted
-        /// It is no suspect any more.
+        /// The task is no suspect any more.
         case cleared
-        /// It became a suspect while it was queued.
+        /// The task became a suspect while it was queued.
         case suspected
-        /// The attempt came to the task's end.
+        /// The attempt completed the task.
         indirect case finish(Outcome, TaskResult)
-        /// It ends from outside, whatever it is at.
+        /// The task ends from outside, in any state.
         indirect case end(Outcome, TaskResult)
 
-        /// Whether an attempt came to its own end.
+        /// Whether an attempt ended by itself.
         package var endsAttempt: Bool {
             switch self {
             case .retry, .ask: true
@@ -71,22 +71,22 @@ package enum TaskLife: Hashable, Sendable {
     }
 
     package enum Effect: Hashable, Sendable {
-        /// Once the new state is stored.
+        /// Stop the transfer once the new state is stored.
         case stopTransfer
     }
 
-    /// A new task, with the whole of its resource timeout before it.
+    /// A new task, with its whole resource timeout left.
     package init(isSuspended: Bool, beginsAt: Timestamp?, timeout: Duration, at now: Timestamp) {
         self = .suspended(remaining: timeout, question: nil)
         if !isSuspended { resume(timeout, nil, beginsAt, .queued, now) }
     }
 
-    /// Takes the task to its next state.
+    /// Applies an event to the task.
     ///
     /// Repeating `suspend` and `resume` changes nothing and succeeds.
     ///
-    /// - Parameter isSuspect: Whether it has to run alone.
-    /// - Throws: ``Refused`` when the event does not fit; nothing has changed then.
+    /// - Parameter isSuspect: Whether the task must run alone.
+    /// - Throws: ``Refused`` if the event does not fit; nothing has changed then.
     package mutating func handle(
         _ event: Event, isSuspect: Bool = false, at now: Timestamp
     ) throws(Refused) -> [Effect] {
@@ -102,7 +102,7 @@ package enum TaskLife: Hashable, Sendable {
         case (.suspended, .reschedule): break
 
         case (.running(let stage, let deadline), .reschedule(let beginsAt, let timeout)) where !stage.hasBegun:
-            // A later one gives the task its whole time anew.
+            // A later date restarts the whole resource timeout.
             let start = max(now, beginsAt ?? now)
             self =
                 start > now
@@ -123,7 +123,7 @@ package enum TaskLife: Hashable, Sendable {
         return []
     }
 
-    /// Whether a transfer of the task may come to its end: it is under way, or was when the app suspended the task.
+    /// Whether a transfer of the task may end it: the transfer is in flight, or was when the app suspended the task.
     private var mayFinish: Bool {
         switch self {
         case .suspended: true
@@ -142,7 +142,7 @@ package enum TaskLife: Hashable, Sendable {
 }
 
 extension TaskLife.Stage {
-    /// Where an event leads that leaves the deadline as it is; nil where it does not fit.
+    /// The next stage after an event that keeps the deadline; `nil` if the event does not fit.
     fileprivate func next(_ event: TaskLife.Event, _ ready: Self) -> Self? {
         switch (self, event) {
         case (.retryWait, .resume), (.waitingForConnectivity, .resume), (.delayed, .due), (.retryWait, .due),
@@ -165,7 +165,7 @@ extension TaskLife.Stage {
         }
     }
 
-    /// From when on the resource timeout counts.
+    /// When the resource timeout starts to count.
     fileprivate func start(_ now: Timestamp) -> Timestamp {
         if case .delayed(let moment) = self { max(now, moment) } else { now }
     }
@@ -179,12 +179,12 @@ extension TaskLife.Stage {
 }
 
 extension TaskLife {
-    /// The state without what is known of it, as the store finds it.
+    /// The state without its data, as the store queries it.
     package enum Phase: String, Hashable, Sendable, CaseIterable {
         case suspended, delayed, queued, active, retryWait, waitingForConnectivity, awaitingAnswer, quarantined
         case waitingForDisk
 
-        /// Whether such a task runs, and waits neither for its time nor for an answer of the app.
+        /// Whether such a task runs, and waits neither for its start time nor for an answer of the app.
         package var waitsForProgress: Bool {
             switch self {
             case .queued, .active, .retryWait, .waitingForConnectivity, .quarantined, .waitingForDisk: true
@@ -193,7 +193,7 @@ extension TaskLife {
         }
     }
 
-    /// Nil once completed.
+    /// `nil` for a completed task.
     package var phase: Phase? {
         switch self {
         case .suspended: .suspended
@@ -212,7 +212,7 @@ extension TaskLife {
         }
     }
 
-    /// Whether it runs, and waits neither for its time nor for an answer of the app.
+    /// Whether the task runs, and waits neither for its start time nor for an answer of the app.
     package var waitsForProgress: Bool { phase?.waitsForProgress ?? false }
 
     /// The state that clients see.
@@ -224,7 +224,7 @@ extension TaskLife {
         }
     }
 
-    /// The moment that it waits for.
+    /// The time that the task waits for, if any.
     package var dueAt: Timestamp? {
         switch self {
         case .running(.delayed(let moment), _), .running(.retryWait(let moment), _),
@@ -234,10 +234,10 @@ extension TaskLife {
         }
     }
 
-    /// When its resource timeout is over.
+    /// When the resource timeout ends.
     package var deadline: Timestamp? { if case .running(_, let deadline) = self { deadline } else { nil } }
 
-    /// The question that it waits for.
+    /// The question that the task waits for, if any.
     package var question: QuestionID? {
         switch self {
         case .suspended(_, let question): question

@@ -1,4 +1,4 @@
-/// What people call a task: where it is, its `taskIdentifier`, and the name its app gave it.
+/// The public names of a task: its app and session, its `taskIdentifier`, and its client id.
 package struct TaskName: Hashable, Sendable {
     package let app: String
     package let session: String

@@ -1,28 +1,26 @@
 package import Formats
 
-/// What a task that is not completed has behind it. Kept at rest with every attempt and checkpoint.
+/// The progress of an unfinished task. Stored with every attempt and checkpoint.
 package struct TaskProgress: Shape {
     package var attempts = AttemptLedger()
     package var lastAttempt: AttemptRecord?
     package var resume: ResumePoint?
-    /// Bytes of the partial file known to be on disk.
+    /// The durable offset of the partial file.
     package var durableOffset: Int64 = 0
-    /// The node whose disk has the partial file, where there are many: it is of no use to others.
+    /// The node whose disk has the partial file, if there are many nodes: other nodes cannot use the file.
     package var node: String?
-    /// What of it is on disk where the content comes in segments; ``resume`` has its validators then, and the bytes up to
-    /// the first gap.
+    /// The durable ranges of a segmented content; ``resume`` then has its validators, and the bytes before the first
+    /// gap.
     package var segments: SegmentRecord?
-    /// What of the content is in its bucket; ``resume`` goes on behind it.
+    /// The parts of the content in its bucket; ``resume`` continues after them.
     package var multipart: MultipartUpload?
-    /// The source that ``resume`` is of: 0 is the task's own URL, then come its mirrors.
+    /// The source of ``resume``: 0 is the task's own URL, followed by its mirrors.
     package var source = 0
-    /// Segments were of no use: one request at a time, of the task's own URL alone.
+    /// Whether segments failed, so that only one request at a time is sent, to the task's own URL.
     package var avoidsSegments = false
-    /// Bytes of content that came and have to be fetched once more: what was not recorded when the service was killed,
-    /// and what could not be continued.
+    /// The number of bytes that must be received again, because they were unrecorded at a kill or could not be resumed.
     package var bytesFetchedTwice: Int64 = 0
-    /// Bytes that came and are in none of the parts which the bucket has: they are fetched twice if the end of the
-    /// attempt stays unknown.
+    /// Received bytes that are in no stored part: they are fetched twice if the end of the attempt is never recorded.
     package var bytesInMemory: Int64 = 0
     package var redirects: [RedirectRecord] = []
     package var currentURL: String?
@@ -30,29 +28,29 @@ package struct TaskProgress: Shape {
     package var countOfBytesSent: Int64 = 0
     package var countOfBytesReceived: Int64 = 0
     package var isConfirmed = false
-    /// Why bytes that came cannot be continued, until the app has been told that the content begins anew.
+    /// The reason for which received bytes cannot be resumed, until an event has reported the restart.
     package var restartCause: String?
-    /// The partial file of a cancelled task that this one goes on with, until its first attempt takes it over.
+    /// The partial file of a cancelled task that this task resumes, until its first attempt adopts the file.
     package var adoptedFile: String?
-    /// How often in a row a full disk stopped it without its getting on.
+    /// The number of consecutive pauses by a full disk without progress.
     package var diskPauses = 0
-    /// How often what had come was thrown away because the disk was full.
+    /// The number of times that received bytes were discarded because the disk was full.
     package var diskLosses = 0
-    /// Where a resumable upload stands: the draft's URL and version.
+    /// The upload resource's URL and the draft's version of a resumable upload.
     package var uploadURL: String?
     package var uploadVersion: Int?
-    /// Bytes that its server is known to have.
+    /// The number of bytes that the upload's server is known to have.
     package var uploadOffset: Int64?
-    /// Method and URL of the task's request that it belongs to: another request begins anew.
+    /// The method and URL of the request that the upload belongs to. Another request restarts the upload.
     package var uploadRequest: String?
-    /// The stored credentials that were sent because a challenge asked for them, the latest last.
+    /// The stored credentials sent in response to challenges, the latest last.
     package var credentialsTried: [String] = []
     /// The answers to this task's challenges, the latest last.
     package var authentication: [AuthenticationStep] = []
 
     package init() {}
 
-    /// Nothing of what came is left to go on with.
+    /// Discards everything from which the task could resume.
     package mutating func forgetBytes() {
         resume = nil
         segments = nil
@@ -92,7 +90,7 @@ package struct TaskProgress: Shape {
         members.member("authentication", &authentication)
     }
 
-    /// Counts what was in memory of a process that was killed.
+    /// Counts the bytes in memory of a killed process as lost.
     package mutating func loseMemory() {
         noteFetchedTwice(bytesInMemory)
         bytesInMemory = 0
@@ -102,12 +100,12 @@ package struct TaskProgress: Shape {
         bytesFetchedTwice += max(0, count)
     }
 
-    /// Bytes that the next attempt need not transfer again.
+    /// The number of bytes that the next attempt need not transfer again.
     package var keptOffset: Int64 { segments?.count ?? resume?.offset ?? uploadOffset ?? 0 }
 
-    /// Metrics of at most this many requests are kept, the latest.
+    /// The maximum number of requests whose metrics are stored; the latest are kept.
     package static let transactionsKept = 64
-    /// And no more than have URLs of so many bytes together, which origins choose when they redirect.
+    /// The maximum total length of their URLs, which origins choose by redirects.
     private static let transactionURLBytesKept = 32 * 1024
 
     package mutating func record(_ transaction: TransactionMetrics) {
@@ -121,7 +119,7 @@ package struct TaskProgress: Shape {
     }
 }
 
-/// One redirect that was followed.
+/// A followed redirect.
 package struct RedirectRecord: Shape {
     package var statusCode = 0
     package var url = ""
@@ -139,7 +137,7 @@ package struct RedirectRecord: Shape {
     }
 }
 
-/// What is kept of the last attempt.
+/// The record of the last attempt.
 package struct AttemptRecord: Shape {
     package var number = 0
     package var startedAt = Timestamp()
@@ -171,11 +169,11 @@ package struct AttemptRecord: Shape {
     }
 }
 
-/// One answered challenge of a task. The secret itself stays sealed with the question.
+/// An answered challenge of a task. The secret stays sealed with the question.
 package struct AuthenticationStep: Shape {
     package var questionId = ""
     package var disposition = Answer.Disposition.performDefaultHandling
-    /// Who asked; nil counts for all.
+    /// The source of the challenge; `nil` matches all.
     package var space: ProtectionSpace?
 
     package init() {}

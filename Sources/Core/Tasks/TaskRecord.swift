@@ -1,16 +1,15 @@
 import Formats
 
-/// The state of a task as `URLSessionTask.State` has it.
+/// The state of a task, like `URLSessionTask.State`.
 package enum TaskState: String, Sendable, CaseIterable {
     case suspended, running, canceling, completed
 }
 
-/// How a task ended.
+/// The outcome of a completed task.
 package enum Outcome: String, Word, CaseIterable {
     case succeeded, httpError, failed, cancelled, notModified
 }
 
-/// A task as it stands in the store.
 package struct TaskRecord: Sendable {
     package var id: TaskID
     package var session: SessionID
@@ -20,10 +19,10 @@ package struct TaskRecord: Sendable {
     package var number: Int64
     package var life: TaskLife
     package var specification: TaskSpecification
-    /// Nil before the first attempt, and for a completed task.
+    /// `nil` before the first attempt, and for a completed task.
     package var progress: TaskProgress?
     package var content: ContentRecord?
-    /// Crashes of the service in a row that found it under way.
+    /// The number of consecutive crashes of the service during the task's transfer.
     package var crashes = 0
     package var createdAt: Timestamp
     package var startedAt: Timestamp?
@@ -50,7 +49,7 @@ package struct TaskRecord: Sendable {
 
     package var state: TaskState { life.state }
 
-    /// Nil for a completed task.
+    /// `nil` for a completed task.
     package var phase: TaskLife.Phase? { life.phase }
 
     package var outcome: Outcome? { if case .completed(let outcome, _, _) = life { outcome } else { nil } }
@@ -59,7 +58,7 @@ package struct TaskRecord: Sendable {
 
     package var completedAt: Timestamp? { if case .completed(_, _, let moment) = life { moment } else { nil } }
 
-    /// Nil until it is completed.
+    /// `nil` for an unfinished task.
     package var stamp: TaskStamp? {
         guard state == .completed else { return nil }
         return TaskStamp(
@@ -68,11 +67,11 @@ package struct TaskRecord: Sendable {
     }
 }
 
-/// What changes whenever a completed task does: the same stamp means the same task, member by member.
+/// The stamp of a completed task, which changes with every change of the task.
 package struct TaskStamp: Hashable, Sendable {
     package var task: TaskID
     package var revision: Int64
-    /// It begins to count when the content is acknowledged, which is no change of the task.
+    /// Counts from the acknowledgement of the content, which does not change the task's revision.
     package var contentExpiresAt: Timestamp?
     package var isContentExpired: Bool
 
@@ -84,7 +83,7 @@ package struct TaskStamp: Hashable, Sendable {
     }
 }
 
-/// A task that was looked for by someone who knows what comes of some stamps: its documents are read for the others alone.
+/// The result of a task query with known stamps: the documents of tasks with a known stamp are not read.
 package enum FoundTask<Known: Sendable>: Sendable {
     case known(Known)
     case read(TaskRecord)

@@ -1,6 +1,6 @@
 package import Formats
 
-/// How a task ended, written once and told by its last events.
+/// The final result of a task, written once and reported by its last events.
 package struct TaskResult: Shape {
     package var error: TaskError?
     package var response: TaskResponse?
@@ -21,11 +21,11 @@ package struct TaskResult: Shape {
     }
 }
 
-/// An origin's final answer, as `URLResponse` tells it.
+/// An origin's final response, like `URLResponse`.
 package struct TaskResponse: Shape {
     package var statusCode = 0
     package var headers = HTTPFields()
-    /// Names of fields that are not kept.
+    /// The names of dropped fields.
     package var droppedHeaders: [String] = []
     package var mimeType: String?
     package var expectedContentLength: Int64?
@@ -45,7 +45,7 @@ package struct TaskResponse: Shape {
     }
 }
 
-/// What must hold where a content is claimed.
+/// The condition for claiming a content.
 package enum ClaimCondition: Hashable, Sendable {
     /// The content is not expired.
     case unexpired
@@ -53,7 +53,7 @@ package enum ClaimCondition: Hashable, Sendable {
     case revision(Int64)
 }
 
-/// Stored bytes of a finished task.
+/// The stored content of a finished task.
 package struct ContentRecord: Hashable, Sendable {
     package var length: Int64
     package var digest: ContentDigest

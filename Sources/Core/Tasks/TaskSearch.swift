@@ -1,7 +1,7 @@
 import Formats
 
-/// A text that tasks are searched for. It matches a task where it is a part, in either case, of the task's client id,
-/// description or file name, or of its address without query, fragment and user information, which may hold secrets.
+/// A search text for tasks. It matches if it is a part, ignoring case, of the task's client id, description or file
+/// name, or of its address without query, fragment and user information, which may hold secrets.
 package struct TaskSearch: Hashable, Sendable {
     private let text: [UInt8]
 
@@ -9,7 +9,7 @@ package struct TaskSearch: Hashable, Sendable {
 
     /// Whether a task matches.
     ///
-    /// - Parameter suggestedFilename: The name that its response suggested; asked for last.
+    /// - Parameter suggestedFilename: Returns the file name that its response suggested; called last.
     package func matches(
         _ specification: TaskSpecification, suggestedFilename: () throws -> String?
     ) rethrows -> Bool {
@@ -19,7 +19,7 @@ package struct TaskSearch: Hashable, Sendable {
         return try suggestedFilename().map(isPart(of:)) ?? false
     }
 
-    /// The path counts as it was given and decoded: `my%20file` and `my file` find the same.
+    /// The path is compared as given and decoded: `my%20file` and `my file` have the same matches.
     private func isPart(of request: TransferRequest) -> Bool {
         guard request.object == nil else { return isPart(of: request.address) }
         let address = Self.address(of: request.url)
@@ -53,7 +53,7 @@ package struct TaskSearch: Hashable, Sendable {
 package struct SearchedTask<Known: Sendable>: Sendable {
     /// The task's position in the list.
     package let position: Int64
-    /// `nil` where the search does not match.
+    /// `nil` if the search does not match.
     package let task: FoundTask<Known>?
 
     package init(position: Int64, task: FoundTask<Known>?) {

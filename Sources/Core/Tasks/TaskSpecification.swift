@@ -10,7 +10,7 @@ package struct TransferRequest: Shape {
     package var method = ""
     package var headers = HTTPFields()
     package var sensitiveHeaders: [String] = []
-    /// The object that it asks for, where the app named one; ``url`` is where that is then.
+    /// The requested object, if the app named one; ``url`` is its address then.
     package var object: ObjectReference?
 
     package init() {}
@@ -30,7 +30,7 @@ package struct TransferRequest: Shape {
         members.optional("object", &object)
     }
 
-    /// Its URL, or `s3://BUCKET/KEY` of the object that it asks for.
+    /// The request's URL, or `s3://BUCKET/KEY` of its object.
     package var address: String { object.map { "s3://\($0.bucket)/\($0.key)" } ?? url }
 
     package var holdsSecrets: Bool {
@@ -38,7 +38,7 @@ package struct TransferRequest: Shape {
     }
 }
 
-/// Where a finished download is moved: a path below one of the operator's roots.
+/// The destination of a finished download: a path below one of the operator's roots.
 package struct Destination: Shape {
     package var root = ""
     package var path = ""
@@ -59,7 +59,7 @@ package struct Destination: Shape {
     }
 }
 
-/// A digest and how it was computed; the value in lower-case hex.
+/// A digest with its algorithm; the value is in lower-case hex.
 package struct ContentDigest: Shape {
     package var algorithm = DigestAlgorithm.sha256
     package var value = ""
@@ -97,7 +97,7 @@ package struct StatusRange: Shape {
     package func contains(_ status: Int) -> Bool { first <= status && status <= last }
 }
 
-/// What an app asked for when it created a task.
+/// The specification with which an app created a task.
 package struct TaskSpecification: Shape {
     package var kind = TaskKind.download
     package var request = TransferRequest()
@@ -122,14 +122,14 @@ package struct TaskSpecification: Shape {
     package var acceptableStatusCodes: [StatusRange] = [StatusRange(200, 299)]
     package var failOnHTTPError = false
     package var destination: Destination?
-    /// The object that the content becomes while it arrives, instead of a file.
+    /// The object to which the content is written while it arrives, instead of a file.
     package var destinationObject: ObjectDestination?
     package var segments = SegmentCount.one
-    /// More URLs of the same bytes, in order of preference.
+    /// Further URLs of the same content, in order of preference.
     package var mirrors: [String] = []
     package var pieces: PieceDigests?
     package var traceparent: String?
-    /// The task that this one repeats.
+    /// The task that this one retries.
     package var retryOf: Int64?
 
     package init() {}
@@ -168,18 +168,18 @@ package struct TaskSpecification: Shape {
         members.optional("retryOf", &retryOf)
     }
 
-    /// The length of the body, where it is known; 0 without a body.
+    /// The length of the body, if it is known; 0 without a body.
     package var expectedBytesToSend: Int64? { body == nil ? 0 : bodyLength ?? countOfBytesClientExpectsToSend }
 
-    /// Whether what is downloaded is kept here for a while.
+    /// Whether the downloaded content is stored here.
     package var bringsContent: Bool { kind == .download && !movesContent }
 
-    /// Whether what is downloaded goes elsewhere.
+    /// Whether the downloaded content is moved elsewhere.
     package var movesContent: Bool { destination != nil || destinationObject != nil }
 
-    /// Whether its content may come out of order, of several requests or servers.
+    /// Whether the content may arrive out of order, from several requests or sources.
     package var mayComeInSegments: Bool { segments != .one || !mirrors.isEmpty || pieces != nil }
 
-    /// Whether it can be seen that bytes of several sources are of one content.
+    /// Whether digests can prove that bytes of several sources are of one content.
     package var provesContent: Bool { pieces != nil || expectedDigest != nil }
 }

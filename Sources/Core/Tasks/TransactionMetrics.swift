@@ -1,6 +1,6 @@
 package import Formats
 
-/// One request and its answer, in the shape of `URLSessionTaskTransactionMetrics`.
+/// The metrics of one request and its response, like `URLSessionTaskTransactionMetrics`.
 package struct TransactionMetrics: Shape {
     package var url = ""
     package var statusCode: Int?

@@ -1,4 +1,4 @@
-/// Why a task is not moving, in words a person understands (`waitingFor` of a task).
+/// The reason for which a task makes no progress, in plain words (`waitingFor` of a task).
 package struct WaitingReason: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable, CaseIterable {
         case connectivity, cellularAccess, expensiveAccess, constrainedAccess
@@ -8,9 +8,9 @@ package struct WaitingReason: Hashable, Sendable {
 
     package var kind: Kind
     package var detail: String
-    /// When it ends by itself, where that is known.
+    /// When the reason ends by itself, if that is known.
     package var until: Timestamp?
-    /// What the app has to answer.
+    /// The question that the app has to answer, if any.
     package var questionId: String?
 
     package init(kind: Kind, detail: String, until: Timestamp? = nil, questionId: String? = nil) {

@@ -1,6 +1,6 @@
 package import Formats
 
-/// The conditions that the operator declares for the whole service; a server has no radio and no battery to ask.
+/// The conditions that the operator declares for the whole service, because a server has no radio or battery to query.
 package struct Conditions: Shape {
     package struct Network: Shape {
         package var reachable = true
@@ -32,9 +32,9 @@ package struct Conditions: Shape {
 
     package var network = Network()
     package var power = Power()
-    /// The load up to which discretionary work runs; nil for any. How long work waits, compared with how long it goes on.
+    /// The maximum load for discretionary work, as the ratio of waiting to running time; `nil` for any.
     package var maximumLoad: Double?
-    /// When discretionary work may run; none means always.
+    /// The windows in which discretionary work may run; none for always.
     package var windows: [ServiceWindow] = []
 
     package init() {}
@@ -46,13 +46,13 @@ package struct Conditions: Shape {
         members.member("windows", &windows)
     }
 
-    /// What a transfer asks of the conditions.
+    /// The conditions that a transfer requires.
     package struct Demand: Hashable, Sendable {
         package var isDiscretionary: Bool
         package var allowsCellularAccess: Bool
         package var allowsExpensiveNetworkAccess: Bool
         package var allowsConstrainedNetworkAccess: Bool
-        /// When its resource timeout began to run, and how long that is; nil for what never becomes urgent.
+        /// The start and length of the resource timeout; `nil` for work that never becomes urgent.
         package var patience: Patience?
 
         package init(
@@ -66,7 +66,7 @@ package struct Conditions: Shape {
             self.patience = patience
         }
 
-        /// Of a background fetch: everything good, always.
+        /// The demand of a background fetch: all conditions, always.
         package static let fetch = Demand(isDiscretionary: true)
     }
 
@@ -79,7 +79,7 @@ package struct Conditions: Shape {
             self.resourceTimeout = resourceTimeout
         }
 
-        /// What is waived already: 0 nothing, 1 power, 2 expense too, 3 all but reachability.
+        /// The waived conditions: 0 none, 1 power, 2 also expense, 3 all but reachability.
         func leniency(at now: Timestamp) -> Int {
             (1...3).last { now >= moment(ofQuarter: $0) } ?? 0
         }
@@ -91,13 +91,13 @@ package struct Conditions: Shape {
 
     package enum Verdict: Hashable, Sendable {
         case go
-        /// Why not, most basic first. Never empty.
+        /// The reasons to wait, the most basic first. Never empty.
         case wait([WaitingReason])
 
-        /// The earliest moment at which waiting may end by itself; nil where only the operator can end it.
+        /// The earliest time at which the wait may end by itself; `nil` if only the operator can end it.
         package var until: Timestamp? {
             guard case .wait(let reasons) = self else { return nil }
-            // Every reason has to go, and each says when it may.
+            // Every reason must end.
             let moments = reasons.map(\.until)
             return moments.contains(nil) ? nil : moments.compactMap { $0 }.max()
         }
@@ -105,10 +105,10 @@ package struct Conditions: Shape {
 
     /// Whether a transfer may run now.
     ///
-    /// A discretionary one demands everything for the first quarter of its resource timeout, then waives power, then
-    /// expense, and in the last quarter wants reachability alone. What the session itself forbids is never waived.
+    /// A discretionary transfer demands all conditions for the first quarter of its resource timeout, then waives
+    /// power, then expense, and in the last quarter demands reachability only. Prohibitions by the session stay.
     ///
-    /// - Parameter load: How busy the machine is, where that is known.
+    /// - Parameter load: The load of the machine, if it is known.
     package func judge(_ demand: Demand, load: Double?, at now: Timestamp) -> Verdict {
         var reasons: [WaitingReason] = []
         func wait(_ kind: WaitingReason.Kind, _ detail: String, until: Timestamp? = nil) {
@@ -128,12 +128,12 @@ package struct Conditions: Shape {
         return reasons.isEmpty ? .go : .wait(reasons)
     }
 
-    /// What discretionary work waits for besides.
+    /// The additional conditions of discretionary work.
     private func whims(_ patience: Patience?, load: Double?, at now: Timestamp) -> [WaitingReason] {
         let leniency = patience?.leniency(at: now) ?? 0
         guard leniency < 3 else { return [] }
         var reasons: [WaitingReason] = []
-        /// A reason that falls away by itself when the given quarter of the resource timeout has passed.
+        /// Adds a reason that ends when the given quarter of the resource timeout has passed.
         func wait(_ kind: WaitingReason.Kind, _ detail: String, waivedAt quarter: Int, or other: Timestamp? = nil) {
             let until = [patience?.moment(ofQuarter: quarter), other].compactMap { $0 }.min()
             reasons.append(WaitingReason(kind: kind, detail: detail, until: until))
@@ -158,12 +158,12 @@ package struct Conditions: Shape {
         return reasons
     }
 
-    /// The tightest limit of the windows open now, in bytes per second; nil for none.
+    /// The lowest limit of the open windows, in bytes per second; `nil` for none.
     package func bandwidthLimit(at now: Timestamp) -> Int64? {
         windows.filter { $0.bandwidthLimit != nil && $0.isOpen(at: now) }.compactMap(\.bandwidthLimit).min()
     }
 
-    /// When a window opens or closes next.
+    /// When a window next opens or closes.
     package func nextChange(after now: Timestamp) -> Timestamp? {
         windows.compactMap { $0.nextChange(after: now) }.min()
     }

@@ -1,13 +1,13 @@
-/// Which transfers go on when the disk has no room for all of them. Room is counted in bytes above the floor.
+/// The choice of transfers that resume on a disk without space for all. Space is counted in bytes above the floor.
 package enum DiskPlan {
     /// A transfer that stopped at the floor.
     package struct Waiting: Hashable, Sendable {
         package var task: TaskID
-        /// Bytes that its partial file keeps.
+        /// The length of its partial file.
         package var kept: Int64
-        /// Bytes that are still to come; a guess where the origin does not say.
+        /// The number of bytes yet to be received; an estimate if the origin does not declare the length.
         package var needed: Int64
-        /// Whether it may go on as soon as there is room; false shortly after it tried in vain.
+        /// Whether the transfer may resume as soon as there is space; false shortly after a failed try.
         package var isReady: Bool
 
         package init(task: TaskID, kept: Int64, needed: Int64, isReady: Bool = true) {
@@ -19,20 +19,20 @@ package enum DiskPlan {
     }
 
     package enum Step: Hashable, Sendable {
-        /// There is room for these, one after the other.
+        /// There is space for these transfers, one after the other.
         case goOn([TaskID])
-        /// What this one keeps goes, so that others find room.
+        /// The partial file of this transfer is removed, so that others have space.
         case empty(TaskID)
-        /// No task would be helped: all wait for room from elsewhere.
+        /// Removing a file would help no transfer: all wait for other space.
         case wait
     }
 
-    /// What to do next; asked again when it is done and the disk was measured.
+    /// The next step, evaluated again after the step and a new measurement of the disk.
     ///
-    /// The task that needs the least resumes first. If none fits, the task with the most bytes to come gives up its partial
-    /// file, provided that this, or the same of the tasks after it, lets another one fit.
+    /// The task that needs the least resumes first. If none fits, the partial file of the task with the largest need is
+    /// removed, provided that this, or further removals in this order, lets another task fit.
     ///
-    /// - Parameter othersWait: Whether tasks that have not begun wait for any room at all.
+    /// - Parameter othersWait: Whether tasks that have not begun wait for any space.
     package static func next(room: Int64, waiting: [Waiting], othersWait: Bool) -> Step {
         let all = waiting.sorted { ($0.needed, $0.task.rawValue) < ($1.needed, $1.task.rawValue) }
         var left = room
@@ -57,42 +57,42 @@ package enum DiskPlan {
         return .wait
     }
 
-    /// What becomes of a transfer that the floor stopped.
+    /// The consequence for a transfer stopped at the floor.
     package enum Verdict: Hashable, Sendable {
         case waits(needed: Int64)
-        /// The disk is smaller than the content, whatever else goes.
+        /// The disk is too small for the content, even when empty.
         case neverFits
-        /// What it had was thrown away too often.
+        /// The received bytes were discarded too often.
         case lostTooOften
     }
 
-    /// How often a content may begin anew because the disk was full.
+    /// The maximum number of restarts because of a full disk.
     package static let lossLimit = 4
 
     /// - Parameters:
-    ///   - total: Length of the content, where the origin said it.
-    ///   - kept: Bytes that stay.
-    ///   - reached: Bytes that were there when it stopped.
-    ///   - losses: How often bytes were lost to the full disk, this time included.
+    ///   - total: The length of the content, if the origin declared it.
+    ///   - kept: The number of kept bytes.
+    ///   - reached: The number of bytes when the transfer stopped.
+    ///   - losses: The number of times that bytes were discarded for space, including this time.
     ///   - largest: The longest content that the empty disk could hold above its floor.
     package static func judge(total: Int64?, kept: Int64, reached: Int64, losses: Int, largest: Int64) -> Verdict {
         if let total, total > largest { return .neverFits }
         if losses > lossLimit { return .lostTooOften }
-        // Of what has no length there is as much to come as came.
+        // A content of unknown length is estimated at twice the received bytes.
         let guess = min(largest, 2 * max(kept, reached))
         return .waits(needed: max(1, (total ?? guess) - kept))
     }
 
-    /// How long a transfer that got no further than the last time waits before it is tried again.
+    /// The wait of a transfer without progress before its next try.
     ///
-    /// - Parameter pauses: How often in a row it stopped without getting on, this time included.
+    /// - Parameter pauses: The number of consecutive stops without progress, including this one.
     package static func delay(afterPauses pauses: Int) -> Duration {
         pauses < 2 ? .zero : .seconds(min(600, 5 << min(pauses - 2, 7)))
     }
 }
 
 extension TaskProgress {
-    /// Takes note that what was kept is thrown away, so that others find room.
+    /// Records that the kept bytes were discarded, so that other transfers have space.
     package mutating func loseContent() {
         noteFetchedTwice(keptOffset)
         resume = nil
@@ -103,27 +103,27 @@ extension TaskProgress {
         diskLosses += 1
     }
 
-    /// Counts that it stopped because there was no room.
+    /// Counts a stop because of missing space.
     ///
-    /// - Parameter start: Bytes that it need not have transferred when it began.
-    /// - Returns: How long it waits before it is tried again.
+    /// - Parameter start: The kept bytes at the start of the attempt.
+    /// - Returns: The wait before the next try.
     package mutating func pauseForRoom(since start: Int64) -> Duration {
         let hasGotOn = keptOffset - start >= AttemptLedger.progressThreshold
         diskPauses = hasGotOn ? 1 : diskPauses + 1
         return DiskPlan.delay(afterPauses: diskPauses)
     }
 
-    /// The same where the bucket of contents refuses what comes: the node finds out first whether it refuses everything.
+    /// Like ``pauseForRoom(since:)`` for a bucket that rejects writes: the node first checks whether it rejects all.
     package mutating func pauseForContents(since start: Int64) -> Duration {
         max(.seconds(1), pauseForRoom(since: start))
     }
 
-    /// Whether that was once too often.
+    /// Whether bytes were discarded too often.
     package var hasLostTooOften: Bool { diskLosses > DiskPlan.lossLimit }
 }
 
 extension TaskError {
-    /// Why a full disk ended a task.
+    /// The error of a task ended by a full disk.
     package static func fullDisk(_ verdict: DiskPlan.Verdict, failingURL: String? = nil) -> TaskError {
         let reason =
             switch verdict {

@@ -1,21 +1,21 @@
-/// Picks which transfers start when there is room: apps in turn, then their sessions in turn, then their hosts.
+/// Chooses the transfers that start in free slots: rounds over apps, then over their sessions, then over hosts.
 ///
-/// The turn goes to the candidate with the fewest running transfers for its weight, then to the one served longest ago, so
-/// that one slot shared by many goes round as well. A session of service type `background` weighs a quarter. Within a
-/// session the higher priority goes first. Each pick is deterministic: equal input and history, equal output.
+/// The turn goes to the candidate with the fewest running transfers for its weight, then to the one served longest ago,
+/// so that even a single slot is shared. A session of service type `background` weighs a quarter. Within a session the
+/// higher priority is first. Each pick is deterministic: equal input and history, equal output.
 package struct FairShare: Sendable {
     /// Tasks of one session for one host.
     package struct Lane: Hashable, Sendable {
         package var app: Int64
         package var session: Int64
         package var host: String
-        /// Of the task that would start first.
+        /// The priority of the task that would start first.
         package var priority: Double
-        /// Tasks that could start now.
+        /// The number of tasks that could start now.
         package var ready: Int
-        /// Tasks of the lane that run.
+        /// The number of running tasks of the lane.
         package var running: Int
-        /// How many of the lane may run at once (`httpMaximumConnectionsPerHost`).
+        /// The maximum of concurrent transfers of the lane (`httpMaximumConnectionsPerHost`).
         package var limit: Int
         /// Whether the session's service type is `background`.
         package var isBackground: Bool
@@ -35,7 +35,7 @@ package struct FairShare: Sendable {
         }
     }
 
-    /// How many tasks of a lane start.
+    /// The number of tasks of a lane that start.
     package struct Grant: Hashable, Sendable {
         /// Index into the lanes given.
         package var lane: Int
@@ -45,18 +45,18 @@ package struct FairShare: Sendable {
     private var turn: UInt64 = 0
     private var servedApps: [Int64: UInt64] = [:]
     private var servedSessions: [Int64: UInt64] = [:]
-    /// How many apps and sessions are remembered at most; the longest unserved are forgotten first.
+    /// The maximum number of remembered apps and sessions; those served longest ago are removed first.
     private static let memory = 16_384
 
     package init() {}
 
-    /// Shares out the free slots. Costs O((lanes + slots) · log lanes).
+    /// Distributes the free slots. Costs O((lanes + slots) · log lanes).
     ///
     /// - Parameters:
-    ///   - lanes: Every lane with something ready or running.
-    ///   - freeSlots: Transfers that may start in the whole service.
-    ///   - hostLimit: Transfers to one host in the whole service, those running included.
-    ///   - elsewhere: Transfers to hosts that count besides.
+    ///   - lanes: Every lane with ready or running tasks.
+    ///   - freeSlots: The number of transfers that may start in the whole service.
+    ///   - hostLimit: The maximum of transfers to one host in the whole service, including running ones.
+    ///   - elsewhere: Further transfers to hosts that count.
     ///   - greed: See ``mayTake(_:free:greed:)``.
     /// - Returns: Grants in the order of their first start.
     package mutating func pick(
@@ -80,8 +80,8 @@ package struct FairShare: Sendable {
         return order.map { Grant(lane: $0, count: counts[$0] ?? 0) }
     }
 
-    /// Whether an app that holds `running` slots may take another: while that is less than `greed` times what is free. What
-    /// is left is for apps that hold few, so that transfers that never end hold up their own app alone.
+    /// Whether an app that holds `running` slots may take another: while they are fewer than `greed` times the free
+    /// ones. The rest is left for apps with few slots, so that endless transfers delay only their own app.
     package static func mayTake(_ running: Int, free: Int, greed: Int) -> Bool { running / greed < free }
 
     private static func forget(_ served: inout [Int64: UInt64]) {
@@ -92,7 +92,7 @@ package struct FairShare: Sendable {
 }
 
 extension FairShare {
-    /// A place in a queue: load for its weight, then when it was served last, then its number.
+    /// A position in a queue: load for its weight, then the time of the last turn, then its number.
     private struct Place: Comparable {
         var load: Double
         var servedAt: UInt64
@@ -126,7 +126,7 @@ extension FairShare {
 
     private struct AppTurn {
         var running = 0
-        /// Sessions with something ready that are not `background`.
+        /// The number of sessions with ready tasks that are not `background`.
         var foreground = 0
         var servedAt: UInt64
         var sessions = Heap<Place>()
@@ -134,7 +134,7 @@ extension FairShare {
         var weight: Double { foreground > 0 ? 1 : 0.25 }
     }
 
-    /// The queues of one round: apps, in each its sessions, in each its lanes.
+    /// The queues of one round: apps, their sessions, and their lanes.
     private struct Table {
         private let lanes: [Lane]
         private var ready: [Int]
@@ -174,13 +174,13 @@ extension FairShare {
             for (app, turn) in apps where !turn.sessions.isEmpty { queue.insert(place(of: app, turn)) }
         }
 
-        /// The lane that starts one task next, or nil when nothing can.
+        /// The lane that starts a task next; `nil` if none can.
         ///
-        /// - Parameter mayTake: Whether an app with that many transfers may have another. Who may not leaves the queue: less
-        ///   and less is free in a round.
+        /// - Parameter mayTake: Whether an app with that many transfers may have another. A refused app leaves the
+        ///   queue, because the number of free slots only decreases in a round.
         mutating func next(turn: UInt64, where mayTake: (Int) -> Bool) -> Int? {
             while let place = queue.popLeast() {
-                // Taken out while it changes, so that its heap is not copied.
+                // Removed while it changes, so that its heap is not copied.
                 guard var app = apps.removeValue(forKey: place.key), mayTake(app.running) else { continue }
                 let index = nextLane(of: &app, turn: turn)
                 if index != nil {
@@ -216,7 +216,7 @@ extension FairShare {
         private mutating func nextLane(of session: inout SessionTurn) -> Int? {
             while let place = session.lanes.popLeast() {
                 let lane = lanes[place.index]
-                // A full host stays full in this round: its lanes leave the queue for good.
+                // A full host stays full in this round: its lanes leave the queue.
                 guard let room = hostRoom[lane.host], room > 0 else { continue }
                 hostRoom[lane.host] = room - 1
                 ready[place.index] -= 1

@@ -6,7 +6,7 @@ package struct Heap<Element: Comparable> {
 
     package var isEmpty: Bool { elements.isEmpty }
 
-    /// The least element, which stays.
+    /// The least element, which is not removed.
     package var least: Element? { elements.first }
 
     package mutating func insert(_ element: Element) {

@@ -1,12 +1,12 @@
-/// Has transfers make room for apps that wait for their share of the slots.
+/// Interrupts transfers for apps that wait for their share of the slots.
 ///
-/// An app that holds less than its share and has waited for a slot for too long gets those it lacks from the apps that
-/// hold the most. No app loses what its share is, so that two apps never take from each other in turns.
+/// An app that holds less than its share and has waited for too long gets the missing slots from the apps that hold the
+/// most. No app loses slots of its share, so that two apps never take slots from each other in turns.
 package struct Preemption: Sendable {
-    /// What an app could start now, if it had slots for it.
+    /// The tasks that an app could start now if it had slots.
     package struct Demand: Hashable, Sendable {
         package var tasks: Int
-        /// Whether all of it is of sessions of service type `background`, which have a quarter of a share.
+        /// Whether all of them are of `background` sessions, which have a quarter of a share.
         package var isBackground: Bool
 
         package init(tasks: Int, isBackground: Bool = false) {
@@ -19,7 +19,7 @@ package struct Preemption: Sendable {
     package struct Candidate: Hashable, Sendable {
         package var task: Int64
         package var app: Int64
-        /// Whether it can go on where it was.
+        /// Whether the transfer can resume where it stopped.
         package var isResumable: Bool
         package var startedAt: Timestamp
 
@@ -32,21 +32,21 @@ package struct Preemption: Sendable {
     }
 
     private let patience: Duration
-    /// Since when apps wait that hold less than their share.
+    /// When each app with less than its share began to wait.
     private var since: [Int64: Timestamp] = [:]
 
-    /// - Parameter patience: How long an app waits for a slot before transfers of others are interrupted.
+    /// - Parameter patience: The time that an app waits before transfers of others are interrupted.
     package init(patience: Duration) { self.patience = patience }
 
-    /// When an app will have waited for too long.
+    /// When the next app will have waited for too long.
     package var next: Timestamp? { since.values.min().map { $0 + patience } }
 
-    /// Takes what a look at the whole queue found.
+    /// Handles the result of a complete round over the queue.
     ///
     /// - Parameters:
-    ///   - waiting: Apps with tasks that lack nothing but a slot.
-    ///   - served: Apps that were given a slot since the look before: their wait begins anew.
-    ///   - held: Slots that apps hold.
+    ///   - waiting: Apps with tasks that lack only a slot.
+    ///   - served: Apps that got a slot since the previous round: their wait restarts.
+    ///   - held: The number of slots that each app holds.
     ///   - slots: All slots of the service.
     ///   - greed: See ``FairShare/mayTake(_:free:greed:)``.
     /// - Returns: The transfers to interrupt.
@@ -67,14 +67,14 @@ package struct Preemption: Sendable {
         return Self.victims(needed, of: candidates, held: held, share: share)
     }
 
-    /// The most slots that each of so many apps can hold, where each takes them one by one as fairness lets it.
+    /// The maximum of slots that each of `apps` apps can hold if each takes them one by one within the fairness limit.
     package static func share(of slots: Int, apps: Int, greed: Int) -> Int {
         var share = slots / max(1, apps)
         while share > 0, !FairShare.mayTake(share - 1, free: slots - (apps * share - 1), greed: greed) { share -= 1 }
         return share
     }
 
-    /// Always of the app that holds the most: what can go on later before what cannot, and there what began last.
+    /// Chooses from the app that holds the most: resumable transfers first, among them the last started first.
     private static func victims(
         _ count: Int, of candidates: [Candidate], held: [Int64: Int], share: Int
     ) -> [Int64] {

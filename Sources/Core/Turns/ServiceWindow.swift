@@ -1,6 +1,6 @@
 package import Formats
 
-/// A stretch of the week, in UTC, in which discretionary work may run.
+/// A window of the week, in UTC, in which discretionary work may run.
 package struct ServiceWindow: Shape {
     package enum Weekday: String, Word, CaseIterable, Comparable {
         case sunday, monday, tuesday, wednesday, thursday, friday, saturday
@@ -12,9 +12,9 @@ package struct ServiceWindow: Shape {
     package var days: Set<Weekday> = []
     /// Minutes from midnight, 0…1439.
     package var from = 0
-    /// Minutes from midnight, 0…1440; not after ``from`` means on the next day, equal to it a whole day.
+    /// Minutes from midnight, 0…1440. A value before ``from`` refers to the next day, an equal one to a whole day.
     package var to = 0
-    /// Bytes per second over all transfers while it is open.
+    /// The bandwidth limit of all transfers in bytes per second while the window is open.
     package var bandwidthLimit: Int64?
 
     package init() {}
@@ -35,11 +35,11 @@ package struct ServiceWindow: Shape {
         members.optional("bandwidthLimit", &bandwidthLimit)
     }
 
-    /// How long it stays open each time.
+    /// The duration of each opening.
     var length: Duration { .seconds(60 * (to > from ? to - from : to - from + 1440)) }
 
-    /// The openings that can matter around a moment, in order: from the day before, whose opening may still last, to
-    /// the same day next week.
+    /// The openings relevant around a time, in order: from the day before, whose opening may still last, to the same
+    /// day next week.
     func openings(around now: Timestamp) -> [(opens: Timestamp, closes: Timestamp)] {
         let today = now.milliseconds.flooredDivision(by: CivilTime.millisecondsPerDay).quotient
         return (today - 1...today + 7).compactMap { day in
@@ -56,12 +56,12 @@ package struct ServiceWindow: Shape {
         openings(around: now).contains { $0.opens <= now && now < $0.closes }
     }
 
-    /// The next moment at which it opens; nil without days.
+    /// When the window next opens; `nil` without days.
     package func nextOpening(after now: Timestamp) -> Timestamp? {
         openings(around: now).first { $0.opens > now }?.opens
     }
 
-    /// The next moment at which it opens or closes.
+    /// When the window next opens or closes.
     package func nextChange(after now: Timestamp) -> Timestamp? {
         openings(around: now).flatMap { [$0.opens, $0.closes] }.filter { $0 > now }.min()
     }

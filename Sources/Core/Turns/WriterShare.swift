@@ -1,7 +1,7 @@
-/// How much of the writer's time cleaning may take: a quarter while requests write, all of it while none does.
+/// The janitor's share of the writer's time: a quarter while requests write, all of it otherwise.
 package struct WriterShare: Hashable, Sendable {
-    /// For this long after a write of a request, in milliseconds, cleaning keeps to its quarter: the next request of the same
-    /// client, which still waits for a core or a reader, would else find the machine busy.
+    /// The time after a request's write, in milliseconds, for which the janitor keeps to its quarter: otherwise the
+    /// client's next request, which still waits for a core or a reader, would find the machine busy.
     private static let memory: Int64 = 1000
 
     private var seenWrites = 0
@@ -9,14 +9,14 @@ package struct WriterShare: Hashable, Sendable {
 
     package init() {}
 
-    /// Writes that were cleaning's own, besides those that ``rest(after:writes:)`` is told of.
+    /// Excludes writes of the janitor that ``rest(after:writes:)`` does not include.
     package mutating func leaveOut(_ writes: Int) { seenWrites += writes }
 
-    /// How long to rest after a piece of work.
+    /// The pause after a step.
     ///
     /// - Parameters:
-    ///   - duration: How long the writer was busy with it.
-    ///   - writes: All writes so far, this one included.
+    ///   - duration: The time on the writer's thread.
+    ///   - writes: The total number of writes, including this one.
     ///   - now: Monotonic, in milliseconds.
     package mutating func rest(after duration: Duration, writes: Int, at now: Int64) -> Duration {
         if writes - seenWrites > 1 { othersSeenAt = now }

@@ -1,8 +1,8 @@
 import CPostgreSQL
 
-/// libpq, loaded the first time that a server is asked for.
+/// libpq, loaded at the first use.
 enum LibPQ {
-    /// Unchecked: it is written once, before anybody has it.
+    /// Unchecked: the pointer is written once, before it is shared.
     struct Functions: @unchecked Sendable {
         let pointer: UnsafePointer<libpq>
     }
@@ -14,10 +14,10 @@ enum LibPQ {
         return .failure(SQLError(.unreachable, "libpq cannot be loaded (install libpq5): \(detail)"))
     }()
 
-    /// There to stay.
+    /// The library is never unloaded.
     static func functions() throws(SQLError) -> UnsafePointer<libpq> { try loaded.get().pointer }
 
-    /// What is wrong with a connection string; nil for one that can be used.
+    /// The error in a connection string; `nil` if the string is valid.
     static func fault(in connection: String) throws(SQLError) -> String? {
         let pq = try functions().pointee
         var message: UnsafeMutablePointer<CChar>?

@@ -1,13 +1,13 @@
 import CPostgreSQL
 
-/// The rows of an answer, all in memory, in the binary format.
+/// The rows of a result, all in memory, in the binary format.
 ///
 /// The corresponding C functions are `PQgetvalue` and its siblings, and `PQclear`.
 final class PostgreSQLAnswer: Answer {
     private let pq: UnsafePointer<libpq>
     private let result: OpaquePointer
     private let types: [UInt32]
-    /// The row that is shown.
+    /// The index of the current row.
     var row: Int32 = 0
 
     init(_ result: OpaquePointer, _ shape: Shape, _ pq: UnsafePointer<libpq>) {
@@ -19,7 +19,7 @@ final class PostgreSQLAnswer: Answer {
 
     deinit { pq.pointee.PQclear(result) }
 
-    /// What all answers of a statement have in common.
+    /// The columns, which all results of a statement share.
     struct Shape {
         let columns: Columns
         let types: [UInt32]
@@ -33,7 +33,6 @@ final class PostgreSQLAnswer: Answer {
 
     var count: Int32 { pq.pointee.PQntuples(result) }
 
-    /// Rows that the statement inserted, changed or deleted.
     var changes: Int { pq.pointee.PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0 }
 
     override func isNull(_ index: Int32) -> Bool { pq.pointee.PQgetisnull(result, row, index) != 0 }

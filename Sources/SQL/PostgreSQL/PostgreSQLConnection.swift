@@ -1,44 +1,44 @@
 import Base
 
-/// One pipelined connection to a PostgreSQL server. A statement without a result is sent together with the next statement
-/// whose result is read.
+/// One pipelined connection to a PostgreSQL server. A statement without a result is sent together with the next
+/// statement whose result is read.
 ///
-/// An error undoes the transaction, and whatever is asked of it afterwards fails with the same error until ``rollBack()``.
+/// An error undoes the transaction. All later statements fail with the same error until ``rollBack()``.
 final class PostgreSQLConnection: Connection {
     private let pipeline: PostgreSQLPipeline
     private var isInTransaction = false
-    /// Statements that may have changed something, in this transaction.
+    /// The number of statements in this transaction that may have changed rows.
     private(set) var writes = 0
-    /// What was asked and is not answered, in order.
+    /// Requests without a received result, in order.
     private var questions: [Question] = []
 
     /// Statements whose rows a caller reads.
     private struct Question {
-        /// How many answer it.
+        /// The number of statements in the request.
         var statements: Int
-        /// Whether one statement was sent for several lists, whose number is its rows' last column.
+        /// Whether one statement was sent for several lists, whose number is the last column of the rows.
         var isNumbered = false
         var show: (Int, Row) -> Void
-        /// Called when all is shown.
+        /// Called after the last row.
         var end: () -> Void
     }
 
     init(_ server: PostgreSQLServer) throws(SQLError) { pipeline = try PostgreSQLPipeline(server) }
 
-    /// Why the transaction is lost.
+    /// The error that ended the transaction.
     var failure: SQLError? { pipeline.failure }
 
-    /// Times that an answer was waited for.
+    /// The number of round trips.
     var roundTrips: Int { pipeline.roundTrips }
 
     // MARK: Transactions
 
-    /// Begins a transaction; nothing is waited for.
+    /// Begins a transaction without waiting.
     ///
     /// - Parameters:
-    ///   - sql: `BEGIN` with what is to hold for it.
+    ///   - sql: `BEGIN` with the transaction's characteristics.
     ///   - setting: A `SET LOCAL`.
-    ///   - values: Of its parameters.
+    ///   - values: The parameters of the setting.
     func begin(
         _ sql: StaticString, _ setting: StaticString? = nil, _ values: (any SQLBindable)?...
     ) throws(SQLError) {
@@ -50,11 +50,11 @@ final class PostgreSQLConnection: Connection {
         if let setting { try pipeline.send(setting, values) }
     }
 
-    /// Waits for the turn to write, which a node has until its transaction ends; what is sent next waits with it.
+    /// Waits for the turn to write, which ends with the transaction. Statements sent later wait with it.
     ///
     /// The turn makes all nodes one writer: no other node changes rows between the reads and the writes of a closure.
     ///
-    /// - Parameter patience: How long the turn and each lock after it may take together, in milliseconds, from the beginning
+    /// - Parameter patience: The maximum wait for the turn and each later lock together, in milliseconds from the start
     ///   of the transaction.
     func takeTurn(within patience: Int64) throws(SQLError) {
         try pipeline.send("SELECT pg_advisory_xact_lock(8390890187454)", [])
@@ -65,14 +65,14 @@ final class PostgreSQLConnection: Connection {
             """, [patience])
     }
 
-    /// Ends the transaction and waits until that is done.
+    /// Commits and waits for the response.
     func commit() throws(SQLError) {
         try pipeline.send("COMMIT", [])
         try answer()
         isInTransaction = false
     }
 
-    /// Ends a transaction that may have changed nothing, or is lost; nothing is waited for.
+    /// Ends a transaction that changed nothing or has failed, without waiting.
     func rollBack() {
         let isOpen = isInTransaction && pipeline.isConnected
         (isInTransaction, questions) = (false, [])
@@ -94,7 +94,7 @@ final class PostgreSQLConnection: Connection {
         do {
             return try readOnce(body)
         } catch let error as SQLError where error.code == .unreachable && Clock.system.monotonic() < deadline {
-            // A connection that broke while it idled costs a read nothing but time.
+            // For a read, a connection that broke while idle costs only time.
             return try readOnce(body)
         }
     }
@@ -104,16 +104,16 @@ final class PostgreSQLConnection: Connection {
         try begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         let result = try body(self)
         if let failure { throw failure }
-        // To be told that it may not.
+        // Receives the server's error for a write in a read-only transaction.
         if writes > 0 { try answer() }
         return result
     }
 
     // MARK: Statements
 
-    /// Waits for the answers to all that was sent.
+    /// Waits for the results of all statements sent.
     ///
-    /// - Returns: The answer to the last statement, unless it belongs to a question.
+    /// - Returns: The result of the last statement, unless it belongs to a request.
     @discardableResult
     private func answer() throws(SQLError) -> PostgreSQLAnswer? {
         var answers = try pipeline.wait()[...]
@@ -142,7 +142,7 @@ final class PostgreSQLConnection: Connection {
     ) throws(SQLError) {
         try pipeline.send(sql, values, isWanted: true)
         guard let answer = try answer() else { return }
-        // What found no row to change leaves nothing to commit.
+        // A statement that affected no row leaves nothing to commit.
         writes += sql.isQuery || answer.changes == 0 ? 0 : 1
         while answer.row < answer.count {
             guard try body(Row(answer: answer)) else { return }
@@ -183,7 +183,7 @@ final class PostgreSQLConnection: Connection {
         }
     }
 
-    /// Lists of values that one statement gets at most.
+    /// The maximum number of lists sent with one statement.
     private static let listLimit = 256
 
     override func executeAll(_ sql: StaticString, _ lists: [[(any SQLBindable)?]]) throws(SQLError) {
@@ -249,7 +249,7 @@ final class PostgreSQLConnection: Connection {
 }
 
 extension StaticString {
-    /// Whether it changes nothing.
+    /// Whether the statement changes nothing.
     fileprivate var isQuery: Bool {
         withUTF8Buffer { $0.starts(with: "SELECT".utf8) || $0.starts(with: "WITH RECURSIVE".utf8) }
     }

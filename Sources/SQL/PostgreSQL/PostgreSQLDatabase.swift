@@ -1,20 +1,20 @@
 package import Base
 
 extension Database {
-    /// Opens the database of a server and brings its schema up to the last migration.
+    /// Opens the database of a server and migrates its schema.
     ///
     /// - Parameters:
-    ///   - node: What this process is called in it. A process of the same name loses its place.
-    ///   - contents: Where the files are that rows tell of, where other nodes have them as well.
-    ///   - document: What the process says of itself from the start.
-    ///   - readers: Connections that read, for each party.
+    ///   - node: The name of this process. An earlier process of the same name loses its place.
+    ///   - contents: The location of the files that rows refer to, if other nodes share it.
+    ///   - document: The initial description of this process for other nodes.
+    ///   - readers: The number of connections for each kind of reader.
     ///   - migrations: By ascending version.
-    ///   - longestRead: How long a closure that reads may run.
+    ///   - longestRead: The time limit of a closure that reads.
     ///   - onCommit: Called on the writing thread after each commit that wrote something.
-    ///   - onFatalError: Called on the writing thread when the outcome of a commit cannot be found out, or the node's place
-    ///     was taken. It must end the process without answering anybody.
-    /// - Throws: ``SQLError/Code/unreachable``, ``SQLError/Code/unknownSchema`` for a database of a newer program or of one
-    ///   too old, ``SQLError/Code/superseded`` where another node has the store.
+    ///   - onFatalError: Called on the writing thread if the outcome of a commit cannot be determined or the node's
+    ///     place was taken. It must end the process without resuming any caller.
+    /// - Throws: ``SQLError/Code/unreachable``, ``SQLError/Code/unknownSchema`` for a database of a newer or too old
+    ///   program, ``SQLError/Code/superseded`` if another node holds the store.
     package static func open(
         _ server: PostgreSQLServer, node id: String, contents: String? = nil, document: [UInt8]? = nil,
         readers: Int = 2,

@@ -1,18 +1,18 @@
-/// Who writes: a row with an epoch, by which the server refuses what a process sends that was given up.
+/// This node's row, with an epoch that fences earlier processes of the same name.
 ///
-/// The node's clock is never asked: leases are judged by the server's.
+/// The server's clock judges leases; the node's clock is never used.
 struct PostgreSQLNode: Sendable {
     let id: String
-    /// Where the files are that rows refer to. Nodes that keep them elsewhere cannot share the store; nil where no node can.
+    /// The location of the files that rows refer to, equal for all nodes; `nil` for a single node.
     let contents: String?
-    /// What it says of itself when it enters, in whatever form; nil for nothing.
+    /// The initial description of the node in any format, if any.
     let document: [UInt8]?
-    /// Drawn at the start, and again after a COMMIT whose answer was lost.
+    /// Drawn at the start, and again after the response to a COMMIT was lost.
     private(set) var epoch: Int64
-    /// The number of the last group that is known to be committed.
+    /// The number of the last commit group known to be committed.
     var committed: Int64 = 0
 
-    /// For how long a node is waited for that says nothing, in seconds.
+    /// The lease of a node, in seconds.
     static let lease = 15
 
     init(id: String, contents: String? = nil, document: [UInt8]? = nil) {
@@ -24,13 +24,13 @@ struct PostgreSQLNode: Sendable {
 
     private static func draw() -> Int64 { Int64.random(in: 1...Int64.max) }
 
-    /// Takes the node's place from an earlier process of the same name.
+    /// Claims the node's place from an earlier process of the same name.
     ///
-    /// - Throws: ``SQLError/Code/superseded`` where another node holds the store, and keeps contents elsewhere.
+    /// - Throws: ``SQLError/Code/superseded`` if another node holds the store and keeps contents elsewhere.
     mutating func enter(_ db: PostgreSQLConnection) throws(SQLError) {
         try db.begin("BEGIN ISOLATION LEVEL READ COMMITTED")
         defer { db.rollBack() }
-        // One after the other, or two could enter at once.
+        // One after the other, because two processes could enter at once otherwise.
         try db.execute("LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE")
         var stranger: String?
         try db.forEach(
@@ -48,7 +48,7 @@ struct PostgreSQLNode: Sendable {
                 "the node \(stranger) holds this store: stop it first, or wait \(Self.lease) seconds if it has died;"
                     + " nodes share a store only with the same --contents in a bucket")
         }
-        // The others of this service are for those to judge who have been in touch for long enough.
+        // Expired nodes of this service are left to nodes that have been connected long enough to judge them.
         try db.execute(
             """
             DELETE FROM node WHERE id <> ?1 AND lease_until <= now() \
@@ -65,11 +65,11 @@ struct PostgreSQLNode: Sendable {
         committed = 0
     }
 
-    /// Finds out what became of a group whose answer was lost, once and for all: what is still under way on the server is
-    /// not committed afterwards.
+    /// Determines the outcome of a commit group in doubt, once and for all: a COMMIT still in flight on the server
+    /// fails afterwards.
     ///
-    /// - Parameter next: The epoch that holds from here on. The same one when it is asked again.
-    /// - Throws: ``SQLError/Code/superseded`` where another process took the node's place.
+    /// - Parameter next: The new epoch. A repeated call passes the same one.
+    /// - Throws: ``SQLError/Code/superseded`` if another process took the node's place.
     mutating func settle(_ next: Int64, _ db: PostgreSQLConnection) throws(SQLError) {
         try db.begin("BEGIN ISOLATION LEVEL READ COMMITTED")
         defer { db.rollBack() }
@@ -86,12 +86,12 @@ struct PostgreSQLNode: Sendable {
         (epoch, committed) = (next, found)
     }
 
-    /// An epoch for ``settle(_:_:)``.
+    /// A new epoch for ``settle(_:_:)``.
     static func nextEpoch() -> Int64 { draw() }
 
-    /// Has the transaction fail where the node's place was taken, and says that the node lives.
+    /// Fences the transaction and renews the lease: the transaction fails if the node's place was taken.
     ///
-    /// A missing row ends in a division by zero: nothing else undoes a transaction from within a pipeline.
+    /// A missing row causes a division by zero, because nothing else fails a transaction from within a pipeline.
     func sign(_ number: Int64, _ db: PostgreSQLConnection) throws(SQLError) {
         try db.execute(
             """
@@ -100,7 +100,7 @@ struct PostgreSQLNode: Sendable {
             """, id, epoch, number, Double(Self.lease))
     }
 
-    /// Gives up the place.
+    /// Deletes the node's row.
     func leave(_ db: PostgreSQLConnection) throws(SQLError) {
         try db.begin("BEGIN ISOLATION LEVEL READ COMMITTED")
         defer { db.rollBack() }

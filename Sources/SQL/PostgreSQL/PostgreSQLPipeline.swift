@@ -2,21 +2,21 @@ import Base
 import CPostgreSQL
 import Glibc
 
-/// A connection in pipeline mode: what was sent and what is answered, for one thread.
+/// A connection in pipeline mode, for one thread: statements sent and results received.
 ///
-/// Nothing is waited for until ``wait()``. After an error all that is sent fails with the same one, until it is taken back
-/// with ``forgive()``. The corresponding C functions are `PQsendQueryPrepared`, `PQpipelineSync` and `PQgetResult`.
+/// Nothing waits before ``wait()``. After an error, all later statements fail with the same error until ``forgive()``.
+/// The corresponding C functions are `PQsendQueryPrepared`, `PQpipelineSync` and `PQgetResult`.
 final class PostgreSQLPipeline {
-    /// What was sent and is not answered yet, in order.
+    /// Messages sent without a received result, in order.
     private enum Sent {
         case preparation(Prepared)
         case statement(Prepared, isWanted: Bool)
-        /// The transaction up to here is rolled back: its errors are of no interest any more.
+        /// The transaction up to here is rolled back: its errors are ignored.
         case undone
         case sync
     }
 
-    /// A statement that the server knows by a name, or that is sent anew each time.
+    /// A statement prepared under a name, or sent in full each time.
     private final class Prepared {
         let name: String
         let types: [UInt32]
@@ -31,7 +31,7 @@ final class PostgreSQLPipeline {
     }
 
     let pq: libpq
-    /// Where they are, for the many answers.
+    /// The address of the functions, shared with all results.
     private let functions: UnsafePointer<libpq>
     private let server: PostgreSQLServer
     private var handle: OpaquePointer?
@@ -39,11 +39,11 @@ final class PostgreSQLPipeline {
     private var lastName = 0
     private var sent: [Sent] = []
     private var values = PostgreSQLValues()
-    /// Why nothing more is sent.
+    /// The error because of which nothing more is sent.
     private(set) var failure: SQLError?
-    /// Times that an answer was waited for.
+    /// The number of round trips.
     private(set) var roundTrips = 0
-    /// When what is waited for is given up, by the monotonic clock in milliseconds.
+    /// The deadline of waits, by the monotonic clock in milliseconds.
     var deadline = Int64.max
 
     init(_ server: PostgreSQLServer) throws(SQLError) {
@@ -56,8 +56,8 @@ final class PostgreSQLPipeline {
 
     // MARK: The connection
 
-    /// Connects, where that is not done yet, or the server has hung up: the outcome of a commit that is sent there would
-    /// stay unknown.
+    /// Connects if there is no connection, or if the server has closed it: the outcome of a commit sent on a closed
+    /// connection would stay unknown.
     func connect() throws(SQLError) {
         if hasEnded { disconnect() }
         guard handle == nil else { return }
@@ -71,7 +71,7 @@ final class PostgreSQLPipeline {
 
     var isConnected: Bool { handle != nil }
 
-    /// Lets go of the connection. The server undoes what was not committed.
+    /// Closes the connection. The server undoes uncommitted changes.
     func disconnect() {
         pq.PQfinish(handle)
         handle = nil
@@ -79,32 +79,32 @@ final class PostgreSQLPipeline {
         sent = []
     }
 
-    /// Whether the server has ended the connection since it was asked the last time.
+    /// Whether the server has closed the connection since the last use.
     private var hasEnded: Bool {
         guard let handle else { return false }
         var descriptor = pollfd(fd: pq.PQsocket(handle), events: Int16(POLLIN), revents: 0)
-        // Last words may come before the end.
+        // Final messages may precede the end of the stream.
         while poll(&descriptor, 1, 0) > 0 {
             if pq.PQconsumeInput(handle) != 1 { return true }
         }
         return false
     }
 
-    /// The connection is of no use any more.
+    /// Closes an unusable connection and records the error.
     private func breakOff(_ error: SQLError) -> SQLError {
         disconnect()
         failure = error
         return error
     }
 
-    /// Lets statements be sent again after an error.
+    /// Allows statements to be sent again after an error.
     func forgive() { failure = nil }
 
     // MARK: Sending
 
     /// Sends a statement with values.
     ///
-    /// - Parameter isWanted: Whether ``wait()`` is to give its answer.
+    /// - Parameter isWanted: Whether ``wait()`` returns its result.
     func send(
         _ sql: StaticString, _ parameters: [(any SQLBindable)?], ending: StaticString = "", isWanted: Bool = false
     ) throws(SQLError) {
@@ -112,7 +112,7 @@ final class PostgreSQLPipeline {
         try sendValues(sql, isWanted: isWanted) { Self.translated(sql) + ending.description }
     }
 
-    /// Sends a statement once for several lists of values, an array for each parameter.
+    /// Sends a statement once for several lists of values, with an array for each parameter.
     func send(
         _ sql: StaticString, lists: ArraySlice<[(any SQLBindable)?]>, isWanted: Bool = false
     ) throws(SQLError) {
@@ -120,17 +120,17 @@ final class PostgreSQLPipeline {
         try sendValues(sql, isWanted: isWanted) { PostgreSQLSet.statement(sql, values.form) }
     }
 
-    /// Marks that all before is undone by what is sent next, whatever becomes of it.
+    /// Marks everything before as undone by the next statement, whatever its result.
     func markUndone() throws(SQLError) {
         guard !sent.isEmpty else { return }
-        // Where something fails, the server skips all up to the next mark: what undoes it is behind it.
+        // After an error the server skips statements up to the next sync, which therefore precedes the ROLLBACK.
         try sync()
         sent.append(.undone)
     }
 
-    /// Sends a statement with the values that are set.
+    /// Sends a statement with the current values.
     ///
-    /// - Parameter text: In the server's words.
+    /// - Parameter text: The statement in PostgreSQL's dialect.
     private func sendValues(_ sql: StaticString, isWanted: Bool, text: () -> String) throws(SQLError) {
         if let failure { throw failure }
         guard let handle else { throw breakOff(SQLError(.unreachable, "there is no connection")) }
@@ -148,7 +148,7 @@ final class PostgreSQLPipeline {
         sent.append(.statement(statement, isWanted: isWanted))
     }
 
-    /// The statement with parameters of these types; sent ahead where the server does not know it.
+    /// The statement for parameters of these types, prepared first if the server does not know it.
     private func prepared(
         _ sql: StaticString, _ handle: OpaquePointer, _ text: () -> String
     ) throws(SQLError) -> Prepared {
@@ -179,7 +179,7 @@ final class PostgreSQLPipeline {
 
     // MARK: Waiting
 
-    /// Has the server answer all that was sent.
+    /// Sends a sync point, so that the server responds to all statements sent.
     func sync() throws(SQLError) {
         guard let handle else { return }
         guard pq.PQpipelineSync(handle) == 1, pq.PQflush(handle) >= 0 else {
@@ -188,9 +188,9 @@ final class PostgreSQLPipeline {
         sent.append(.sync)
     }
 
-    /// Waits for the answers to all statements sent, and returns the wanted ones in order.
+    /// Waits for the results of all statements sent, and returns the wanted ones in order.
     ///
-    /// - Throws: The first error among all of them.
+    /// - Throws: The first error of any statement.
     @discardableResult
     func wait() throws(SQLError) -> [PostgreSQLAnswer] {
         try sync()
@@ -213,7 +213,7 @@ final class PostgreSQLPipeline {
                 if isWanted, let result { wanted.append(answer(statement, result)) } else { pq.PQclear(result) }
             }
         }
-        // A server that is going away, or takes no writes any more, is looked for anew.
+        // After a shutdown or a switch to read-only, the next use connects again, possibly to another server.
         if let failure { throw failure.code == .unreachable ? breakOff(failure) : failure }
         return wanted
     }
@@ -224,7 +224,7 @@ final class PostgreSQLPipeline {
         return PostgreSQLAnswer(result, shape, functions)
     }
 
-    /// The result of one statement, up to the mark that nothing follows.
+    /// The result of one statement, up to the end of its results.
     private func result() throws(SQLError) -> (OpaquePointer?, error: SQLError?) {
         guard let first = try next() else { throw breakOff(SQLError(.unreachable, "an answer is missing")) }
         do throws(SQLError) {
@@ -260,18 +260,18 @@ final class PostgreSQLPipeline {
         guard pq.PQconsumeInput(handle) == 1 else { throw breakOff(PostgreSQLServer.lost(handle, pq)) }
     }
 
-    /// For how long an answer is waited for where nothing else is said, in milliseconds.
+    /// The default maximum wait for a response, in milliseconds.
     private static let patience: Int32 = 30_000
 
-    /// Cancels the statement at the server, on a thread of its own: the request takes a connection, which can block while the
-    /// network is down.
+    /// Cancels the statement at the server on a separate thread: the request opens a connection, which can block while
+    /// the network is down.
     private func cancel(_ handle: OpaquePointer) {
         guard let request = pq.PQgetCancel(handle) else { return }
         let cancellation = Cancellation(request: request)
         do throws(SystemError) {
             try SystemThread.start("store-cancel") { [pq] in
                 var reason = [CChar](repeating: 0, count: 256)
-                // What comes of it is not needed: the connection is closed in any case.
+                // The outcome does not matter, because the connection is closed in any case.
                 _ = pq.PQcancel(cancellation.request, &reason, Int32(reason.count))
                 pq.PQfreeCancel(cancellation.request)
             }
@@ -280,7 +280,7 @@ final class PostgreSQLPipeline {
         }
     }
 
-    /// Unchecked: the thread that cancels is the only one that has it.
+    /// Unchecked: only the cancelling thread uses it.
     private struct Cancellation: @unchecked Sendable {
         let request: OpaquePointer
     }

@@ -16,7 +16,7 @@ final class PostgreSQLScript {
 
     deinit { pq.PQfinish(handle) }
 
-    /// Runs statements without parameters, and answers the first value of the first row of the last.
+    /// Runs statements without parameters, and returns the first value of the last statement's first row.
     @discardableResult
     func run(_ sql: String) throws(SQLError) -> String? {
         let result = try result(of: sql, PGRES_TUPLES_OK)
@@ -25,7 +25,7 @@ final class PostgreSQLScript {
         return pq.PQgetvalue(result, 0, 0).map { String(cString: $0) }
     }
 
-    /// Puts the rows into a table that `body` hands to its argument.
+    /// Copies rows into a table. `body` passes each row to its argument.
     func fill(
         _ table: String, _ columns: [String],
         _ body: (_ put: ([SQLValue]) throws(SQLError) -> Void) throws(SQLError) -> Void
@@ -45,7 +45,7 @@ final class PostgreSQLScript {
         try finish()
     }
 
-    /// Shows the rows of a table; a type for each column is that of SQLite's table.
+    /// Passes the rows of a table to `body`. The types are those of the SQLite columns.
     func read(
         _ table: String, _ columns: [(name: String, type: String)], _ body: ([SQLValue]) throws(SQLError) -> Void
     ) throws(SQLError) {
@@ -62,7 +62,7 @@ final class PostgreSQLScript {
         try finish()
     }
 
-    /// The end of a COPY.
+    /// Ends a COPY.
     private func finish() throws(SQLError) {
         var error: SQLError?
         while let result = pq.PQgetResult(handle) {

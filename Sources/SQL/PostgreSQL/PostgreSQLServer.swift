@@ -1,11 +1,10 @@
 import CPostgreSQL
 
-/// A PostgreSQL server, and how it is spoken to.
+/// A PostgreSQL server and its connection settings.
 package struct PostgreSQLServer: Sendable {
     /// A connection string of libpq: `postgresql://user@host1,host2/name?option=value`.
     package var connection: String
-    /// Whether statements are prepared once and kept; a pooler that gives each transaction another connection may not have
-    /// them.
+    /// Whether statements are prepared once and kept. A pooler with transaction pooling may not support that.
     package var keepsStatements: Bool
 
     package init(_ connection: String, keepsStatements: Bool = true) {
@@ -13,9 +12,9 @@ package struct PostgreSQLServer: Sendable {
         self.keepsStatements = keepsStatements
     }
 
-    /// What is wrong with the connection string, without its password; nil for one that can be used.
+    /// The error in the connection string, without its password; `nil` if the string is valid.
     ///
-    /// - Throws: ``SQLError/Code/unreachable`` where libpq is not installed.
+    /// - Throws: ``SQLError/Code/unreachable`` if libpq is not installed.
     package var fault: String? {
         get throws(SQLError) { try LibPQ.fault(in: connection)?.replacing(connection, with: publicText) }
     }
@@ -23,15 +22,15 @@ package struct PostgreSQLServer: Sendable {
     /// The connection string without its password and options.
     package var publicText: String {
         let start = connection.firstRange(of: "://")?.upperBound ?? connection.startIndex
-        // A password may have a question mark.
+        // A password may contain a question mark.
         let authority = connection[start...].prefix { $0 != "/" }
         let at = authority.lastIndex(of: "@") ?? start
         let user = connection[start..<at].prefix { $0 != ":" && $0 != "?" }
         return String(connection[..<start] + user + connection[at...].prefix { $0 != "?" })
     }
 
-    /// What holds where the connection string says nothing else: no connection is waited for longer than a failover takes,
-    /// and a server that vanished is noticed.
+    /// Defaults for options missing in the connection string: no connection attempt outlasts a failover, and a vanished
+    /// server is noticed.
     static let defaults = [
         ("application_name", "urlsessiond"), ("client_encoding", "UTF8"), ("connect_timeout", "5"),
         ("target_session_attrs", "read-write"), ("keepalives_idle", "5"), ("keepalives_interval", "5"),
@@ -40,7 +39,7 @@ package struct PostgreSQLServer: Sendable {
 }
 
 extension PostgreSQLServer {
-    /// A new connection, which the caller owns.
+    /// A new connection, owned by the caller.
     func connect() throws(SQLError) -> OpaquePointer {
         let pq = try LibPQ.functions().pointee
         let parameters = Self.defaults + [("dbname", connection)]
@@ -48,7 +47,7 @@ extension PostgreSQLServer {
             withCStrings(parameters.map(\.1)) { pq.PQconnectdbParams(names, $0, 1) }
         }
         guard let handle else { throw SQLError(.unreachable, "no memory for a connection") }
-        // By itself, libpq would print what the server remarks.
+        // By default, libpq prints the server's notices.
         _ = pq.PQsetNoticeProcessor(handle, { _, _ in }, nil)
         guard pq.PQstatus(handle) == CONNECTION_OK else {
             defer { pq.PQfinish(handle) }
@@ -61,13 +60,13 @@ extension PostgreSQLServer {
         return handle
     }
 
-    /// Why a connection is of no use any more.
+    /// The error that made a connection unusable.
     static func lost(_ handle: OpaquePointer, _ pq: libpq) -> SQLError {
         let message = pq.PQerrorMessage(handle).map { String(cString: $0) } ?? ""
         return SQLError(.unreachable, message.split(whereSeparator: \.isWhitespace).joined(separator: " "))
     }
 
-    /// What went wrong with a statement; nil where nothing did.
+    /// The error of a statement; `nil` if it succeeded.
     static func error(in result: OpaquePointer, _ pq: libpq) -> SQLError? {
         switch pq.PQresultStatus(result) {
         case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC: return nil
@@ -78,7 +77,7 @@ extension PostgreSQLServer {
             }
             let message = field(libpq_message) ?? "no message"
             guard let state = field(libpq_sqlstate) else { return SQLError(.unreachable, message) }
-            // The server ends, has ended, or is one that takes no writes any more.
+            // The server is shutting down, has shut down, or has become read-only.
             let isAway = ["57P01", "57P02", "57P03", "25006"].contains(state) || state.hasPrefix("08")
             return isAway ? SQLError(.unreachable, message) : SQLError(.postgresql(state), message)
         }

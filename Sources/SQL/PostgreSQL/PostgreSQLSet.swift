@@ -1,6 +1,6 @@
-/// One statement in place of one for each of many lists of values: the server gets an array for each parameter.
+/// One statement instead of one for each of many lists of values: each parameter is an array.
 enum PostgreSQLSet {
-    /// - Parameter form: A type for each parameter; 0 for one that is NULL in all lists, which has no array.
+    /// - Parameter form: The type of each parameter; 0 for a parameter that is NULL in all lists and has no array.
     static func statement(_ sql: StaticString, _ form: [UInt32]) -> String {
         let text = sql.description
         if text.hasPrefix("INSERT") {
@@ -20,7 +20,7 @@ enum PostgreSQLSet {
             """
     }
 
-    /// The lists of values, as rows.
+    /// The lists of values as rows.
     private static func lists(_ form: [UInt32], isNumbered: Bool = false) -> String {
         let present = form.indices.filter { form[$0] != 0 }
         precondition(!present.isEmpty, "lists of nothing but NULL")
@@ -29,7 +29,7 @@ enum PostgreSQLSet {
         return "unnest(\(arrays)) \(isNumbered ? "WITH ORDINALITY " : "")AS lists (\(names))"
     }
 
-    /// A text with `lists.cN` for each `?N`.
+    /// The text with `lists.cN` for each `?N`.
     private static func named(_ text: some StringProtocol, _ form: [UInt32]) -> String {
         var parts = text.split(separator: "?", omittingEmptySubsequences: false)[...]
         let beginning = String(parts.removeFirst())
@@ -46,7 +46,7 @@ enum PostgreSQLSet {
         form[number - 1] == 0 ? "NULL" : "lists.c\(number)"
     }
 
-    /// What is before and behind the last of a word.
+    /// The parts of a text before and after the last occurrence of a word.
     private static func split(_ text: String, at word: String) -> (Substring, Substring) {
         guard let place = text.ranges(of: word).last else { preconditionFailure("no\(word)in: \(text)") }
         return (text[..<place.lowerBound], text[place.upperBound...])

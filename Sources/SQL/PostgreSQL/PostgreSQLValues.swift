@@ -4,9 +4,9 @@ import Glibc
 struct PostgreSQLValues {
     private var bytes: [UInt8] = []
     private var places: [(offset: Int, length: Int32)?] = []
-    /// Of each parameter; 0 for NULL, whose type the server finds out.
+    /// The type of each parameter; 0 for NULL, whose type the server infers.
     private(set) var types: [UInt32] = []
-    /// What tells one form of a statement from another: the types, and 0 for a column of rows that has no value at all.
+    /// The key of the prepared variant: the types, and 0 for a column without any value.
     private(set) var form: [UInt32] = []
 
     var count: Int { places.count }
@@ -21,11 +21,11 @@ struct PostgreSQLValues {
             places.append(type == 0 ? nil : (offset, Int32(clamping: bytes.count - offset)))
         }
         form = types
-        // So that an empty value has an address: none at all is NULL.
+        // An empty value needs an address, because a null pointer means NULL.
         bytes.append(0)
     }
 
-    /// Sets an array for each column of rows that has a value.
+    /// Sets an array for each column of the rows that has a value.
     mutating func set(columnsOf rows: ArraySlice<[(any SQLBindable)?]>) {
         clear()
         for column in rows[rows.startIndex].indices {
@@ -95,7 +95,7 @@ struct PostgreSQLValues {
         case .integer(let number): withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
         case .real(let number): withUnsafeBytes(of: number.bitPattern.bigEndian) { bytes.append(contentsOf: $0) }
         case .text(let text):
-            // PostgreSQL's text has no U+0000, and what clients send has none either.
+            // PostgreSQL's text cannot contain U+0000. Clients do not send it either.
             bytes.append(contentsOf: text.utf8.lazy.map { $0 == 0 ? UInt8(ascii: "?") : $0 })
         case .blob(let blob): bytes += blob
         }
@@ -114,7 +114,7 @@ struct PostgreSQLValues {
     }
 }
 
-/// Lends texts as a list of C strings that ends with null.
+/// Lends strings as a null-terminated list of C strings.
 func withCStrings<Result>(
     _ texts: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> Result
 ) -> Result {

@@ -3,12 +3,12 @@ import Glibc
 
 /// The one thread of a node that writes.
 ///
-/// Group commit: it takes all closures that wait, runs them in one transaction and answers all after the commit. What they
-/// write is sent with the commit in one flight. There are no savepoints, which would cost more than what they save: where
-/// one fails, the group is undone and its closures run again, one by one.
+/// Group commit: it receives all waiting closures, runs them in one transaction and resumes their callers after the
+/// commit. Their writes are sent with the commit in one flight. Savepoints would cost more than they save: if a closure
+/// fails, the group is undone and its closures run again, one by one.
 ///
-/// A connection that is lost is made anew. Each group carries a number; when the answer to its COMMIT is lost, the node's
-/// row says whether it was committed.
+/// A lost connection is replaced. Each group has a number. If the response to its COMMIT is lost, the node's row
+/// determines whether it was committed.
 final class PostgreSQLWriter: Writer {
     let state: WriterState
     private let connection: PostgreSQLConnection
@@ -18,31 +18,30 @@ final class PostgreSQLWriter: Writer {
     private let onFatalError: @Sendable (SQLError) -> Never
 
     private let limits: Limits
-    /// Closures that wait for their turn.
+    /// Closures not yet received.
     private let waiting: Mailbox<Job>
-    /// Since when the server is out of reach, by the monotonic clock in milliseconds; nil while it is not.
+    /// When the server became unreachable, by the monotonic clock in milliseconds; `nil` while it is reachable.
     private var awaySince: Int64?
-    /// Whether it was waited for in vain. It is not waited for again until it was seen.
+    /// Whether a wait for the server timed out. Later groups do not wait until the server was reached again.
     private var isAway = false
-    /// Whether others' locks were waited for in vain. They are not waited for as long again until a group is done.
+    /// Whether a wait for locks timed out. Later waits are shorter until a group succeeds.
     private var isBlocked = false
-    /// When the node said last that it lives, by the monotonic clock in milliseconds.
+    /// When the node last renewed its lease, by the monotonic clock in milliseconds.
     private var lastSign = Clock.system.monotonic()
 
-    /// How long something takes at most, in milliseconds.
+    /// Time limits, in milliseconds.
     struct Limits: Sendable {
-        /// From one sign of life of the node to the next.
+        /// The interval between two renewals of the lease.
         var heartbeat = Int64(PostgreSQLNode.lease) * 1000 / 3
-        /// For how long a server is waited for before closures are answered that it is away, and others' locks before they
-        /// are answered that it is busy.
+        /// The wait for an unreachable server before closures fail, and the wait for locks before they fail as busy.
         var patience: Int64 = 10_000
-        /// For how long the outcome of a commit may stay unknown. The next start finds out.
+        /// The maximum time for which a commit may stay in doubt. The next start determines its outcome.
         var doubt: Int64 = 120_000
     }
 
-    /// How long a sign of life waits for its row, in milliseconds.
+    /// The maximum wait of a renewal for its row, in milliseconds.
     private static let signPatience: Int64 = 2000
-    /// Times that a closure is tried that others were in the way of.
+    /// The maximum number of tries of a closure that meets locks or conflicts.
     private static let tries = 8
 
     init(
@@ -62,23 +61,23 @@ final class PostgreSQLWriter: Writer {
 
     // MARK: Groups
 
-    /// What became of a group.
+    /// The outcome of a commit group.
     private enum Ending {
-        /// All that was done is durable, or undone where its only closure failed.
+        /// All writes are durable, or undone because the only closure failed.
         case done([Job.Outcome], hasWritten: Bool)
-        /// All was undone, since one of several closures failed that had written.
+        /// All was undone, because one of several closures failed after it had written.
         case mixed
         /// All was undone.
         case failed(SQLError)
     }
 
     func perform(_ jobs: [Job]) {
-        // A group that waits for locks says nothing, and must not seem dead for that.
+        // A group that waits for locks cannot renew the lease, which must not expire meanwhile.
         if awaySince == nil, Clock.system.monotonic() - lastSign >= limits.heartbeat / 2 { rest() }
         perform(jobs, until: Clock.system.monotonic() + limits.patience / (isBlocked ? 10 : 1))
     }
 
-    /// - Parameter deadline: Until when others' locks are waited for, by the monotonic clock in milliseconds.
+    /// - Parameter deadline: The end of waits for locks, by the monotonic clock in milliseconds.
     private func perform(_ jobs: [Job], until deadline: Int64) {
         let (start, tripsBefore) = (ContinuousClock.now, connection.roundTrips)
         for turn in 1... {
@@ -115,7 +114,7 @@ final class PostgreSQLWriter: Writer {
         for job in jobs { job.fail(error) }
     }
 
-    /// Runs the closures in one transaction; again where the connection was lost.
+    /// Runs the closures in one transaction, and again after a lost connection.
     private func run(_ jobs: [Job], until lockDeadline: Int64) -> Ending {
         let deadline = Clock.system.monotonic() + (isAway ? 0 : limits.patience)
         while true {
@@ -124,7 +123,7 @@ final class PostgreSQLWriter: Writer {
                 noteBack()
                 return ending
             }
-            // What was lost was found out from a server that is there.
+            // The loss was determined by a reachable server.
             if error == Self.lost { continue }
             noteAway(error)
             isAway = Clock.system.monotonic() >= deadline
@@ -146,17 +145,17 @@ final class PostgreSQLWriter: Writer {
         log.info("the database is back", ("milliseconds", Clock.system.monotonic() - since))
     }
 
-    /// Runs the closures in one transaction. No closures are a sign of life.
+    /// Runs the closures in one transaction. Without closures, it renews the lease.
     ///
-    /// - Parameter deadline: Until when others' locks are waited for.
+    /// - Parameter deadline: The end of waits for locks.
     private func attempt(_ jobs: [Job], until deadline: Int64) -> Ending {
         let patience = max(1, deadline - Clock.system.monotonic())
         do throws(SQLError) {
-            // A node that stands still, or that the network has lost, keeps the others waiting for five seconds at most,
-            // whether the server waits for it to say something or to take something; and what it sent last, which no
-            // process waits for any more, waits for its turn no longer than the others do.
-            // Each statement has its index and touches few rows. Before a table was analysed the server thinks otherwise and
-            // reads all of it; and only plain index scans leave out, the next time, entries of rows that are gone.
+            // A stopped or disconnected node delays the others by at most five seconds, whether the server waits to
+            // receive from it or to send to it. Its last statements, which no process waits for, wait for the turn no
+            // longer than others. Each statement has its index and touches few rows. On a table that was never analysed
+            // the planner would read all rows. Only plain index scans mark the entries of deleted rows, so that later
+            // scans skip them.
             try connection.begin(
                 "BEGIN ISOLATION LEVEL READ COMMITTED",
                 """
@@ -194,9 +193,9 @@ final class PostgreSQLWriter: Writer {
 
     // MARK: Commits
 
-    /// Commits what was written.
+    /// Commits the writes.
     ///
-    /// - Returns: Whether it is committed. It is not where the connection was lost before that.
+    /// - Returns: Whether the group was committed. False if the connection was lost before.
     private func commit() throws(SQLError) -> Bool {
         let number = node.committed + 1
         do throws(SQLError) {
@@ -207,7 +206,7 @@ final class PostgreSQLWriter: Writer {
             return true
         } catch {
             if error.code == .postgresql("22012") {
-                // Another process has the node's place, or a closure has divided by zero.
+                // Another process took the node's place, or a closure divided by zero.
                 connection.rollBack()
                 findOut()
             }
@@ -219,8 +218,8 @@ final class PostgreSQLWriter: Writer {
         }
     }
 
-    /// Asks the node's row how far it came, for as long as that takes: none of the group can be answered before. Others
-    /// wait no longer than usual.
+    /// Reads the last committed number from the node's row, for as long as that takes, because the group's callers
+    /// depend on it. Waiting closures fail after the usual time.
     private func findOut() {
         let next = PostgreSQLNode.nextEpoch()
         let start = Clock.system.monotonic()
@@ -260,7 +259,7 @@ final class PostgreSQLWriter: Writer {
     }
 
     func end() {
-        // The lease ends by itself.
+        // The lease expires by itself.
         guard !isAway else { return }
         do throws(SQLError) {
             try node.leave(connection)

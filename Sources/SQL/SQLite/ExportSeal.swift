@@ -2,7 +2,7 @@ import Base
 import CSQLite
 import Glibc
 
-/// The digest that stands behind an export. SQLite reads no further than the length in its header, so the file stays a
+/// The digest at the end of an export. SQLite ignores bytes after the length in its header, so the file stays a
 /// database.
 enum ExportSeal {
     private static let mark = Array("urlsessiond export, sha-256: ".utf8)
@@ -18,7 +18,7 @@ enum ExportSeal {
         guard count == seal.count else { throw SQLError(code: SQLITE_FULL, message: "\(path): cannot be written") }
     }
 
-    /// - Throws: `SQLITE_CORRUPT` where the file has no digest, or not the bytes that it was made of.
+    /// - Throws: `SQLITE_CORRUPT` if the file has no digest or its bytes do not match it.
     static func check(_ path: String) throws(SQLError) {
         let file = try OpenExport(path, O_RDONLY)
         let end = file.size - length

@@ -3,17 +3,17 @@ import CSQLite
 import Glibc
 
 extension Database {
-    /// Writes a copy of the database, as of one moment and without its free pages, while others go on.
+    /// Writes a copy of the database, of one snapshot and without free pages, while the database is in use.
     ///
     /// The copy appears under its name when it is complete and durable, readable by its owner alone.
     ///
     /// - Parameter path: A file that does not exist.
-    /// - Throws: Where a server has the database, whose own tools copy it.
+    /// - Throws: With PostgreSQL, whose own tools copy it.
     package func backup(to path: String) async throws {
         guard let source = self.path else {
             throw SQLError(.postgresql("0A000"), "the server's own tools copy its database: pg_dump, or a base backup")
         }
-        // A thread and a connection of its own: a long copy keeps no reader from its work.
+        // A separate thread and connection, so that a long copy blocks no reader.
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             do throws(SQLError) {
                 try Self.thread("sqlite-backup") {
@@ -25,14 +25,14 @@ extension Database {
         }
     }
 
-    /// As `backup(to:)`, on this thread and of a database that another process may have open.
+    /// Like `backup(to:)`, on this thread and for a database that another process may have open.
     package static func copy(of source: String, to path: String) throws(SQLError) {
         try write(path) { partial throws(SQLError) in
             try SQLiteConnection(path: source, role: .reader).execute("VACUUM INTO ?1", partial)
         }
     }
 
-    /// As ``copy(of:to:)``, with a digest at the end of the file.
+    /// Like ``copy(of:to:)``, with a digest at the end of the file.
     package static func export(_ source: String, to path: String) throws(SQLError) {
         try write(path) { partial throws(SQLError) in
             try SQLiteConnection(path: source, role: .reader).execute("VACUUM INTO ?1", partial)
@@ -40,15 +40,15 @@ extension Database {
         }
     }
 
-    /// Makes a database of an export.
+    /// Creates a database from an export.
     ///
-    /// - Throws: `SQLITE_CORRUPT` where the export is not as it was written.
+    /// - Throws: `SQLITE_CORRUPT` if the export does not match its digest.
     package static func load(_ path: String, into file: String) throws(SQLError) {
         try ExportSeal.check(path)
         try copy(of: path, to: file)
     }
 
-    /// Has a file written under another name, and gives it its own when it is complete and durable.
+    /// Writes a file under another name, and renames it when it is complete and durable.
     static func write(_ path: String, _ body: (String) throws(SQLError) -> Void) throws(SQLError) {
         guard access(path, F_OK) != 0 else { throw failure("\(path): it exists already", 0) }
         let partial = path + ".partial"

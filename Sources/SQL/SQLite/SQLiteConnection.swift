@@ -11,22 +11,22 @@ final class SQLiteConnection: Connection {
         case reader
     }
 
-    /// How long another process's lock is waited for.
+    /// The maximum wait for another process's lock, in milliseconds.
     static let busyTimeout: Int32 = 5000
 
     let handle: OpaquePointer
-    /// The last failure, for the caller that finds the transaction gone.
+    /// The last failure, for a caller whose transaction SQLite has ended.
     var lastFailure: SQLError?
     /// Pages in the write-ahead log after the last commit that wrote.
     private(set) var logPages = 0
     var work = 0
-    /// Commits that wrote, since the connection was opened.
+    /// The number of commits with writes since the connection was opened.
     private(set) var writingCommits = 0
-    /// When the statement that runs is to be interrupted, by the monotonic clock in milliseconds.
+    /// When the current statement is interrupted, by the monotonic clock in milliseconds.
     var deadline: Int64?
     private var statements: [UnsafePointer<UInt8>: SQLiteStatement] = [:]
 
-    /// Memory statistics are off: nothing reads them, and counting takes a lock that all threads share, at each allocation.
+    /// Memory statistics are unused, and counting takes a lock shared by all threads at each allocation.
     private static let countsNoMemory: Void = { _ = sqlite3_config_memory_statistics(0) }()
 
     init(path: String, role: Role) throws(SQLError) {
@@ -74,7 +74,7 @@ final class SQLiteConnection: Connection {
         return sqlite3_last_insert_rowid(handle)
     }
 
-    /// The statement kept for this literal, or one for this use when that one is running further up the stack.
+    /// The prepared statement for this literal. A new one if the kept statement is running further up the stack.
     private func statement(_ sql: StaticString) throws(SQLError) -> SQLiteStatement {
         let kept = statements[sql.utf8Start]
         if let kept, !kept.isRunning { return kept }
@@ -88,7 +88,7 @@ final class SQLiteConnection: Connection {
     /// Whether no transaction is open. SQLite ends one by itself after `SQLITE_FULL` and I/O errors.
     var isAutocommit: Bool { sqlite3_get_autocommit(handle) != 0 }
 
-    /// Copies the log into the database file as far as no reader is in the way.
+    /// Copies the log into the database file, as far as readers allow.
     ///
     /// - Returns: Whether all of it was copied.
     func checkpoint(_ mode: Int32) throws(SQLError) -> Bool {
@@ -119,9 +119,9 @@ final class SQLiteConnection: Connection {
             try execute("PRAGMA cache_size = -4096")
             interruptAtDeadline()
         case .writer:
-            // For a new database. Contents of some kilobytes take fewer pages then, and each is written twice.
+            // For a new database. Contents of some kilobytes need fewer pages, and each page is written twice.
             try execute("PRAGMA page_size = 8192")
-            // For a new database, too: free pages can be given back later, some at a time.
+            // Also for a new database: free pages can be returned later, some at a time.
             try execute("PRAGMA auto_vacuum = INCREMENTAL")
             try execute("PRAGMA cache_size = -16384")
             try execute("PRAGMA synchronous = FULL")
@@ -161,9 +161,9 @@ final class SQLiteConnection: Connection {
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// The error of the call that just returned `code`.
+    /// The error of the last call, which returned `code`.
     func failure(_ code: Int32) -> SQLError {
-        // A quota that is used up is a full disk: nothing of the commit was completed.
+        // An exhausted quota counts as a full disk: nothing of the commit was completed.
         let isQuota = code == SQLITE_IOERR | (3 << 8) && sqlite3_system_errno(handle) == EDQUOT
         let error = SQLError(
             code: isQuota ? SQLITE_FULL : code, message: String(cString: sqlite3_errmsg(handle)))
@@ -171,8 +171,8 @@ final class SQLiteConnection: Connection {
         return error
     }
 
-    /// The numbers behind the last one that the table has ever had. Only this transaction can use them, since it is the one
-    /// that writes.
+    /// The numbers after the last one that the table has ever had. No other transaction can use them, because this one
+    /// is the writer.
     override func newNumbers(_ count: Int, of table: String) throws(SQLError) -> [Int64] {
         var last: Int64 = 0
         try forEach("SELECT seq FROM sqlite_sequence WHERE name = ?1", table) { row throws(SQLError) in
@@ -184,14 +184,14 @@ final class SQLiteConnection: Connection {
 
     // MARK: Free pages
 
-    /// Free pages that are left for what comes next, at least; a quarter of the file where that is more.
+    /// The minimum number of free pages kept for new rows; a quarter of the file if that is more.
     private static let spareFreePages: Int64 = 1024
-    /// As `PRAGMA auto_vacuum` says it.
+    /// The value of `PRAGMA auto_vacuum`.
     private static let isIncremental: Int64 = 2
 
-    /// 128 at a time; the file is cut with the next checkpoint.
+    /// Returns 128 pages at a time. The next checkpoint truncates the file.
     ///
-    /// A database that was made without `auto_vacuum` keeps its size: its free pages are used again.
+    /// A database created without `auto_vacuum` keeps its size and reuses its free pages.
     override func returnFreePages() throws(SQLError) -> Bool {
         guard try value("PRAGMA auto_vacuum", read: { $0.integer(0) }) == Self.isIncremental,
             let free = try value("PRAGMA freelist_count", read: { $0.integer(0) }),
@@ -209,7 +209,7 @@ final class SQLiteConnection: Connection {
         self.deadline = deadline
         defer {
             self.deadline = nil
-            // Nothing was changed. A transaction that stays open shows at the next BEGIN.
+            // Nothing was changed. A transaction left open fails the next BEGIN.
             if !isAutocommit { _ = try? execute("ROLLBACK") }
         }
         return try body(self)
@@ -217,7 +217,7 @@ final class SQLiteConnection: Connection {
 }
 
 extension Connection {
-    /// Instructions of SQLite's virtual machine that statements took: their work, whatever the machine's speed.
+    /// The number of SQLite virtual machine instructions executed: a measure of work independent of the machine.
     package var instructions: Int { (self as? SQLiteConnection)?.work ?? 0 }
 }
 
@@ -226,9 +226,9 @@ extension SQLError {
         self = code & 0xFF == SQLITE_INTERRUPT ? .interrupted : SQLError(.sqlite(code), message)
     }
 
-    /// Whether a COMMIT that ended so may, or may not, be found on the disk after a crash.
+    /// Whether a failed COMMIT with this error may still be found on the disk after a crash.
     ///
-    /// A failed sync of the log leaves the frames in it: this process no longer sees them, the next one may.
-    /// Measured with SQLite 3.40 and EIO in `fdatasync`. Full, busy and constraint answers come before that.
+    /// A failed sync of the log leaves the frames in it: this process no longer reads them, the next one may. Measured
+    /// with SQLite 3.40 and EIO in `fdatasync`. Full, busy and constraint errors occur before that.
     var leavesCommitUnknown: Bool { !isFull && !isBusy && !isConstraint }
 }

@@ -3,18 +3,17 @@ import CSQLite
 import Glibc
 
 extension Database {
-    /// Opens the database in a file, makes it (readable by its owner alone) when it is not there, and brings its schema
-    /// up to the last migration.
+    /// Opens the database in a file and migrates its schema. Creates a missing file, readable by its owner alone.
     ///
     /// - Parameters:
-    ///   - readers: Threads that read, for each party.
+    ///   - readers: The number of threads for each kind of reader.
     ///   - migrations: By ascending version.
-    ///   - longestRead: How long a closure that reads may run. A longer one would keep the log from being reused.
-    ///   - check: Whether to look for damage first (`PRAGMA quick_check`), which reads the whole file.
+    ///   - longestRead: The time limit of a closure that reads. A longer read keeps the log from being reused.
+    ///   - check: Whether to check the file for damage first (`PRAGMA quick_check`), which reads all of it.
     ///   - onCommit: Called on the writing thread after each commit that wrote something.
-    ///   - onFatalError: Called on the writing thread after a commit that is neither done nor undone. It must end
-    ///     the process without answering anybody; the next start finds out.
-    /// - Throws: ``SQLError/Code/unknownSchema`` for a database of a newer program or of one too old, `SQLITE_CORRUPT` for a
+    ///   - onFatalError: Called on the writing thread after a commit in doubt. It must end the process without resuming
+    ///     any caller; the next start determines the outcome.
+    /// - Throws: ``SQLError/Code/unknownSchema`` for a database of a newer or too old program, `SQLITE_CORRUPT` for a
     ///   damaged one, `SQLITE_CANTOPEN`, `SQLITE_BUSY`.
     package static func open(
         path: String, readers: Int = 2, longestRead: Duration = .seconds(5), migrations: [Migration],
@@ -47,7 +46,7 @@ extension Database {
             writer: try thread("sqlite-write") { writer.work(on: writes) }, state: state)
     }
 
-    /// Creates the file before SQLite does, which would let others read it. SQLite gives the log the same mode.
+    /// Creates the file with mode 0600, unlike SQLite, which copies the mode to the log.
     private static func createPrivately(_ path: String) throws(SQLError) {
         let file = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else {
@@ -58,7 +57,7 @@ extension Database {
 }
 
 extension SQLiteConnection {
-    /// Looks for damage in the whole file.
+    /// Checks the whole file for damage.
     func check() throws(SQLError) {
         let finding = try value("PRAGMA quick_check(1)") { $0.text(0) }
         guard finding == "ok" else {

@@ -6,7 +6,7 @@ extension SQLiteConnection {
         try value("PRAGMA user_version") { $0.int(0) } ?? 0
     }
 
-    /// Brings the schema to the last version, each step in a transaction of its own.
+    /// Migrates the schema to the last version, each migration in a transaction of its own.
     func migrate(_ migrations: [Migration]) throws(SQLError) {
         for migration in migrations {
             try execute("BEGIN IMMEDIATE")
@@ -22,7 +22,7 @@ extension SQLiteConnection {
 
     private func apply(_ migration: Migration) throws(SQLError) {
         try script(String(describing: migration.sql))
-        // A pragma takes no parameter; the number is ours.
+        // A pragma takes no parameter. The number is not input.
         try script("PRAGMA user_version = \(migration.version)")
     }
 

@@ -1,28 +1,28 @@
 import CSQLite
 
-/// A prepared statement, kept by its connection for the next time.
+/// A prepared statement, kept by its connection.
 ///
-/// A column of another type is converted as SQLite does it; `STRICT` tables leave little to convert. The corresponding C
-/// functions are `sqlite3_prepare_v3`, `sqlite3_finalize`, `sqlite3_column_int64` and its siblings.
+/// A column of another type is converted by SQLite's rules; `STRICT` tables leave little to convert. The corresponding
+/// C functions are `sqlite3_prepare_v3`, `sqlite3_finalize`, `sqlite3_column_int64` and its siblings.
 final class SQLiteStatement: Answer {
     let handle: OpaquePointer
     private let parameterCount: Int
     private let isReadOnly: Bool
-    /// Whether the statement is between its first step and its reset. A caller that needs the same text meanwhile gets another
-    /// statement.
+    /// Whether the statement is between its first step and its reset. Meanwhile, a caller with the same text gets
+    /// another statement.
     private(set) var isRunning = false
 
     convenience init(_ sql: StaticString, on connection: SQLiteConnection) throws(SQLError) {
         try self.init(text: sql.description, on: connection)
     }
 
-    /// - Parameter sql: Words of this program alone.
+    /// - Parameter sql: Text of this program only.
     init(text sql: String, on connection: SQLiteConnection) throws(SQLError) {
         var handle: OpaquePointer?
         var rest: UnsafePointer<CChar>?
         var isOne = true
         let code = sql.withCString { text in
-            // The zero at the end is counted, as SQLite likes it.
+            // The length includes the terminating zero, which saves SQLite a copy.
             let code = sqlite3_prepare_v3(
                 connection.handle, text, Int32(sql.utf8.count) + 1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, &rest)
             isOne = rest.map { String(cString: $0).allSatisfy(\.isWhitespace) } ?? true
@@ -43,9 +43,9 @@ final class SQLiteStatement: Answer {
 
     deinit { sqlite3_finalize(handle) }
 
-    /// Runs the statement and shows each row to `body` until it says stop (`false`).
+    /// Runs the statement and passes each row to `body` until `body` returns `false`.
     ///
-    /// A statement that writes always runs to its end, shown or not: its last step may still find a broken rule.
+    /// A statement that writes always runs to its end, because its last step may still find a violated constraint.
     func run(
         _ values: [(any SQLBindable)?], on connection: SQLiteConnection, _ body: (Row) throws(SQLError) -> Bool
     ) throws(SQLError) {
@@ -67,7 +67,7 @@ final class SQLiteStatement: Answer {
         }
     }
 
-    // MARK: The row that is shown
+    // MARK: The current row
 
     override func isNull(_ index: Int32) -> Bool { sqlite3_column_type(handle, index) == SQLITE_NULL }
 
@@ -93,7 +93,7 @@ final class SQLiteStatement: Answer {
         var index: Int32 = 1
         for value in values {
             let code = bind(value?.sqlValue ?? .null, at: index)
-            // Too long a text or blob is the only thing a caller's data can cause here.
+            // Caller data can only cause one error here: a text or blob that is too long.
             guard code == SQLITE_OK else { throw connection.failure(code) }
             index += 1
         }
@@ -111,7 +111,7 @@ final class SQLiteStatement: Answer {
         }
     }
 
-    /// Ends the run and lets go of the values. The code repeats the last step's, which was judged already.
+    /// Resets the statement and releases its values. The returned code repeats the last step's, which was checked.
     private func reset() {
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)

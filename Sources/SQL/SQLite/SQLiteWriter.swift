@@ -3,10 +3,10 @@ import CSQLite
 
 /// The one thread that writes, and the only one that checkpoints.
 ///
-/// SQLite before 3.51.3 can corrupt a database when two connections write or checkpoint at once ("WAL-reset").
+/// SQLite before 3.51.3 can corrupt a database if two connections write or checkpoint at once ("WAL-reset").
 ///
-/// Group commit: it takes all closures that wait, runs them in one transaction, each in a savepoint, and answers
-/// all after the one commit that made them durable. It never waits for company.
+/// Group commit: it receives all waiting closures, runs them in one transaction, each in a savepoint, and resumes their
+/// callers after the commit. It never waits for further closures.
 final class SQLiteWriter: Writer {
     private let connection: SQLiteConnection
     let state: WriterState
@@ -14,23 +14,23 @@ final class SQLiteWriter: Writer {
     private let onCommit: @Sendable (Commit) -> Void
     private let onFatalError: @Sendable (SQLError) -> Never
     private let pageSize: Int
-    /// Pages in the log, and commits that wrote, when the last checkpoint had ended.
+    /// The log pages and the number of commits with writes at the end of the last checkpoint.
     private var pagesAtCheckpoint = 0
     private var commitsAtCheckpoint = 0
-    /// When readers in the way of a long log may be waited for again; nil unless they were in it the last time.
+    /// When the writer may next wait for readers of a long log; `nil` unless they blocked the last attempt.
     private var nextRestart: Int64?
 
-    /// Without work for so long, the log is copied.
+    /// The idle time after which the log is copied.
     private static let idleTime = Duration.milliseconds(500)
-    /// Bytes by which the log grows between two checkpoints.
+    /// The growth of the log between two checkpoints, in bytes.
     private static let checkpointStep = 4 << 20
-    /// Bytes of log from which on readers in the way are waited for.
+    /// The length of the log from which the writer waits for readers, in bytes.
     private static let restartThreshold = 64 << 20
-    /// Milliseconds for which they are: everybody's writes wait as well.
+    /// The maximum of this wait in milliseconds, because all writes wait too.
     private static let restartPatience: Int32 = 20
-    /// Milliseconds until the next time, where they stayed. A backup reads for minutes.
+    /// The pause after a failed attempt, in milliseconds. A backup reads for minutes.
     private static let restartPause: Int64 = 1000
-    /// Milliseconds for which the last checkpoint waits for readers; a passive one never does.
+    /// The maximum wait of the last checkpoint for readers, in milliseconds. A passive checkpoint never waits.
     private static let endPatience: Int32 = 1000
 
     init(
@@ -58,7 +58,7 @@ final class SQLiteWriter: Writer {
         if hasGrown { checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
     }
 
-    /// Runs all jobs in one transaction and answers each, after the commit.
+    /// Runs all jobs in one transaction and resumes each caller after the commit.
     private func commit(_ jobs: [Job]) {
         let commitsBefore = connection.writingCommits
         let start = ContinuousClock.now
@@ -99,7 +99,7 @@ final class SQLiteWriter: Writer {
         return outcome
     }
 
-    /// Runs the closure, and throws when the whole transaction is gone after it, whatever it said itself.
+    /// Runs the closure. Throws if the transaction is gone afterwards, whatever the closure's outcome.
     private func run(_ job: Job) throws(SQLError) -> Job.Outcome {
         connection.lastFailure = nil
         let outcome = job.run(connection)
@@ -118,13 +118,13 @@ final class SQLiteWriter: Writer {
         }
     }
 
-    /// Leaves no transaction open. After one that SQLite ended by itself there is nothing to do.
+    /// Closes the transaction, unless SQLite has ended it by itself.
     private func rollBack() {
         guard !connection.isAutocommit else { return }
         do throws(SQLError) {
             try connection.execute("ROLLBACK")
         } catch {
-            // Without a way back, nothing that follows could be trusted.
+            // If the rollback fails, nothing that follows is reliable.
             if !connection.isAutocommit { onFatalError(error) }
         }
     }
@@ -134,12 +134,12 @@ final class SQLiteWriter: Writer {
     private var hasUncopiedPages: Bool { connection.writingCommits != commitsAtCheckpoint }
 
     private var hasGrown: Bool {
-        // The log restarts at its beginning when all of it was copied and no reader uses it.
+        // The log restarts at its beginning when it was copied completely and no reader uses it.
         if connection.logPages < pagesAtCheckpoint { pagesAtCheckpoint = 0 }
         return (connection.logPages - pagesAtCheckpoint) * pageSize >= Self.checkpointStep
     }
 
-    /// Copies the log into the database file. A failure costs nothing but a longer log: its frames are durable.
+    /// Copies the log into the database file. A failure only lengthens the log: its frames are durable.
     private func checkpoint(_ mode: Int32) {
         do throws(SQLError) {
             if mode == SQLITE_CHECKPOINT_PASSIVE, isLong, nextRestart ?? 0 <= Clock.system.monotonic() {
@@ -156,7 +156,7 @@ final class SQLiteWriter: Writer {
 
     private var isLong: Bool { connection.logPages * pageSize > Self.restartThreshold }
 
-    /// Waits for readers, a moment, so that the next commit begins the log anew.
+    /// Waits briefly for readers, so that the next commit restarts the log.
     private func restartLog() throws(SQLError) {
         let isDone = try checkpoint(SQLITE_CHECKPOINT_RESTART, patience: Self.restartPatience)
         if !isDone, nextRestart == nil {

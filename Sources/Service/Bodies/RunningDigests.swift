@@ -2,7 +2,7 @@ import Base
 import Core
 import Formats
 
-/// Digests of bytes that come in several requests: they can be put down behind any byte.
+/// Digests of bytes that arrive in several requests. Their state can be exported after any byte.
 struct RunningDigests {
     private var digests: [PausableDigest]
     /// Less than a block.
@@ -10,7 +10,7 @@ struct RunningDigests {
 
     init(_ algorithms: some Sequence<DigestAlgorithm>) { digests = algorithms.map { PausableDigest($0) } }
 
-    /// Takes up what was put down; nil where that cannot be.
+    /// Imports exported digests; nil if they are not valid.
     init?(_ kept: DraftDigest) {
         guard let rest = [UInt8](hexadecimal: kept.rest) else { return nil }
         self.rest = rest
@@ -29,7 +29,7 @@ struct RunningDigests {
         rest = Array(all[count...])
     }
 
-    /// Of all bytes so far.
+    /// The digests of all bytes so far.
     var values: [DigestAlgorithm: [UInt8]] {
         var ended = digests
         for index in ended.indices { rest.withUnsafeBytes { ended[index].update($0) } }

@@ -7,14 +7,14 @@ import Store
 import TransferEngine
 import Transfers
 
-/// What a client sends with the bytes of a body.
+/// The parameters that a client sends with the bytes of a body.
 package struct BodyOrder: Sendable {
     package var mediaType: String?
-    /// Length of the whole, where it was announced.
+    /// The length of the whole body, if it was announced.
     package var expectedLength: Int64?
-    /// Digests of the whole that the client vouches for.
+    /// The digests of the whole body that the client sent.
     package var digests: [DigestAlgorithm: [UInt8]]
-    /// Whether these bytes are all there are.
+    /// Whether these bytes end the body.
     package var isComplete: Bool
 
     package init(
@@ -31,10 +31,10 @@ package struct BodyOrder: Sendable {
 }
 
 extension Service {
-    /// Receives a body in constant memory and keeps it.
+    /// Receives a body in constant memory and stores it.
     ///
-    /// - Parameter next: The next bytes, nil at the end; throws when the client breaks off.
-    /// - Throws: ``ServiceError/digestMismatch``, ``ServiceError/bodyTooLong(limit:)``; nothing is kept then.
+    /// - Parameter next: The next bytes, nil at the end; throws if the client disconnects.
+    /// - Throws: ``ServiceError/digestMismatch``, ``ServiceError/bodyTooLong(limit:)``; nothing is stored then.
     package func receiveBody(
         _ order: BodyOrder, app: AppID, recording: Recording<BodyRecord>?,
         next: () async throws -> [UInt8]?
@@ -72,10 +72,10 @@ extension Service {
 
     /// Appends to a draft, and completes it with its last bytes.
     ///
-    /// What arrived before the client broke off counts; bytes with another digest than they came with do not.
+    /// Bytes that arrived before the client disconnected count. Bytes with another digest than the sent one do not.
     ///
-    /// - Throws: ``ServiceError/uploadOffsetMismatch(offset:)`` when the client goes on elsewhere, or while another
-    ///   append is under way; ``ServiceError/digestMismatch``, after which the whole draft is gone if it was complete.
+    /// - Throws: ``ServiceError/uploadOffsetMismatch(offset:)`` if the client sends another offset, or another append
+    ///   is in flight; ``ServiceError/digestMismatch``, after which a draft that was complete is deleted.
     package func appendBody(
         _ publicId: String, app: AppID, at offset: Int64, _ order: BodyOrder, next: () async throws -> [UInt8]?
     ) async throws -> BodyRecord {
@@ -130,7 +130,7 @@ extension Service {
         return body
     }
 
-    /// Writes what comes until it ends or breaks off.
+    /// Writes the bytes until they end or the client disconnects.
     private func append(
         to file: OpenFile, at offset: Int64, _ order: BodyOrder, _ next: () async throws -> [UInt8]?
     ) async -> (length: Int64, failure: (any Error)?) {
@@ -180,7 +180,7 @@ extension Service {
         if length > limit { throw ServiceError.bodyTooLong(limit: limit) }
     }
 
-    /// Reads to the end: into memory while it is short, into the file when it grows.
+    /// Reads to the end: into memory while the body is short, into the file once it is longer.
     private func receive(
         into partial: borrowing StagedFile, _ order: BodyOrder, _ digests: [Digest], _ next: () async throws -> [UInt8]?
     ) async throws -> (length: Int64, bytes: [UInt8]?) {
@@ -207,7 +207,7 @@ extension Service {
         return (length, file == nil ? memory : nil)
     }
 
-    /// Writes what leaves the disk's floor free.
+    /// Writes bytes if they leave the disk's floor free.
     ///
     /// - Throws: ``ServiceError/insufficientStorage``; nothing is written then.
     private func write(_ bytes: [UInt8], to file: OpenFile, at offset: Int64) async throws {

@@ -6,17 +6,17 @@ import Formats
 import Store
 import Transfers
 
-/// Bodies that are too large for the database, in the bucket of contents: a whole one is an object, a draft one more with
-/// each request that appends to it.
+/// Bodies that are too large for the database, in the bucket of contents: a complete one is one object, a draft has one
+/// more object for each request that appends to it.
 extension Service {
-    /// Receives a body, in as much memory as a part has.
+    /// Receives a body, in as much memory as a part needs.
     func receiveBody(
         _ order: BodyOrder, app: AppID, recording: Recording<BodyRecord>?, into contents: ContentsBucket,
         _ next: () async throws -> [UInt8]?
     ) async throws -> BodyRecord {
         let publicId = Identifier.make(prefix: "body_")
         let limits = try await store.app(app).limits
-        // What the last request of a draft vouches for is not known yet.
+        // The algorithms of the digests that complete a draft are not known yet.
         var digests = RunningDigests(order.isComplete ? Array(order.algorithms) : DigestAlgorithm.allCases)
         var (small, upload, length) = ([UInt8]?.some([]), newUpload(publicId, app, order, contents), Int64(0))
         return try await intoContents(&upload) { upload in
@@ -47,7 +47,7 @@ extension Service {
         }
     }
 
-    /// Appends to a draft. Another node may append to it at the same time: one of them is too late.
+    /// Appends to a draft. If another node appends to it at the same time, one of the two appends fails.
     func appendBody(
         _ draft: BodyRecord, _ order: BodyOrder, into contents: ContentsBucket, _ next: () async throws -> [UInt8]?
     ) async throws -> BodyRecord {
@@ -69,7 +69,7 @@ extension Service {
             } catch is TooManyBodies {
                 throw ServiceError.overloaded
             } catch {
-                // What came before the client broke off counts.
+                // Bytes that arrived before the client disconnected count.
                 failure = error
             }
             var digest: String?
@@ -103,7 +103,7 @@ extension Service {
             folder.of(app.rawValue).disk)
     }
 
-    /// Runs what writes an object. Where it fails nothing is left of that.
+    /// Runs a closure that writes an object. If it fails, the object is removed.
     private func intoContents(
         _ upload: inout ObjectUpload, _ body: (inout ObjectUpload) async throws -> BodyRecord
     ) async throws -> BodyRecord {

@@ -6,7 +6,7 @@ import Glibc
 import Store
 package import Transfers
 
-/// Where the bytes of a finished task are read.
+/// The place of a finished task's content.
 package enum ContentSource: Sendable {
     case here(StoredBytes)
     /// In the bucket of contents.
@@ -14,9 +14,9 @@ package enum ContentSource: Sendable {
 }
 
 extension Service {
-    /// A finished task's bytes.
+    /// The content of a finished task.
     ///
-    /// - Throws: ``DomainError/notFound`` before there are any; ``DomainError/contentExpired`` afterwards.
+    /// - Throws: ``DomainError/notFound`` if there is none yet; ``DomainError/contentExpired`` afterwards.
     package func content(of task: TaskRecord) async throws -> (record: ContentRecord, source: ContentSource) {
         let location = try await store.content(of: task.id)
         guard !location.record.isExpired, let place = location.place else { throw DomainError.contentExpired }
@@ -27,7 +27,7 @@ extension Service {
         }
     }
 
-    /// Opens a content's file, unless the disk has lost it or some of it: who reads would wait for bytes that never come.
+    /// Opens a content's file, unless it is missing or truncated: its reader would wait for bytes that never come.
     private func open(_ path: String, _ record: ContentRecord, of task: TaskRecord) async throws -> OpenFile {
         var found: Int64?
         do throws(SystemError) {
@@ -36,7 +36,7 @@ extension Service {
             if found == record.length { return file }
         } catch {
             guard error.errno == ENOENT else { throw error }
-            // It may have been freed since its place was read.
+            // The content may have been freed since its place was read.
             guard try await !store.content(of: task.id).record.isExpired else { throw DomainError.contentExpired }
         }
         if damagedContents.note(task.id) {
@@ -54,10 +54,10 @@ extension Service {
         outlet.handle(try await store.claimContent(of: task, expecting: expected, at: clock.now))
     }
 
-    /// Frees the contents of all matching tasks of a session, some at a time.
+    /// Frees the contents of all matching tasks of a session, in batches.
     ///
-    /// - Parameter revision: What the session's must be when the first of them are freed, or nil.
-    /// - Returns: How many of them had a content, and how many contents were not expired yet.
+    /// - Parameter revision: The required revision of the session when the first contents are freed, or nil.
+    /// - Returns: The number of matching tasks with a content, and of contents that were not expired yet.
     package func claimContents(
         _ filter: TaskFilter, in session: SessionID, ifRevision revision: Int64?
     ) async throws -> (matched: Int, changed: Int) {
@@ -75,17 +75,17 @@ extension Service {
         }
     }
 
-    /// A place for an answer that grows while its request is read.
+    /// A buffer for a response that grows while its request is read.
     package func makeSpool() -> Spool { Spool(in: folder) }
 
     // MARK: From the bucket of contents
 
-    /// For how long an address of a content is good, in seconds. A read that has begun by then goes on.
+    /// The validity of a content's address, in seconds. A read that has begun by then continues.
     private static let addressLife = 60
 
     /// Begins to read objects.
     ///
-    /// - Throws: ``DomainError/contentExpired`` where they are not there any more; ``ServiceError/contentsUnavailable``.
+    /// - Throws: ``DomainError/contentExpired`` if they no longer exist; ``ServiceError/contentsUnavailable``.
     package func read(_ objects: [StoredObject], _ range: Range<Int64>) async throws -> ObjectReading {
         let contents = try contents()
         return try await fromContents { () throws(BucketFault) in
@@ -93,11 +93,11 @@ extension Service {
         }
     }
 
-    /// An address at which the store itself hands out a content, for a minute; nil where it is in several objects.
+    /// An address at which the bucket itself serves a content, for a minute; nil if the content is in several objects.
     ///
     /// - Parameters:
     ///   - method: `GET` or `HEAD`.
-    ///   - fields: `Content-Type` and others that the store shall send.
+    ///   - fields: `Content-Type` and other fields that the bucket sends.
     package func address(
         of objects: [StoredObject], _ method: String, fields: [(name: String, value: String)]
     ) async throws -> String? {
@@ -125,12 +125,12 @@ extension Service {
     }
 }
 
-/// The contents that could not be read, so that each is reported once, however often it is asked for.
+/// The contents that could not be read, so that each is logged once, however often it is requested.
 struct DamagedContents: Sendable {
     private static let limit = 1000
     private let known = Locked<Set<TaskID>>([])
 
-    /// - Returns: Whether this one is new, or was forgotten since.
+    /// - Returns: Whether the task is new, or was removed since.
     func note(_ task: TaskID) -> Bool {
         known.withLock { known in
             if known.count >= Self.limit { known = [] }

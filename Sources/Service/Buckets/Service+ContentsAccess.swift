@@ -8,8 +8,8 @@ extension Service {
     /// Milliseconds between two attempts while the bucket refuses this node.
     private static let refusalRound: Int64 = 2000
 
-    /// Finds out whether the bucket of contents takes objects: at the start, and whenever a caller met a fault that the
-    /// operator has to mend. While it refuses this node, nothing is claimed here.
+    /// Checks whether the bucket of contents accepts objects: at the start, and after each fault that the operator has
+    /// to fix. While the bucket refuses this node, nothing is claimed here.
     func watchContents() async {
         guard let contents = settings.contents else { return }
         let access = contents.access

@@ -4,16 +4,16 @@ import Core
 import Store
 import Transfers
 
-/// Removes from the bucket of contents what no row knows of.
+/// Removes orphaned objects and uploads from the bucket of contents.
 ///
-/// All that is written there is noted before. What this finds is from a store that was put back to a backup, or was
-/// written after its note was gone: by a process that had stood still.
+/// Everything written there has a row first. A sweep finds objects of a store that was restored from a backup, and of a
+/// process that was stopped for long and wrote after its row was deleted.
 extension Service {
     private static let firstSweep = Duration.seconds(60)
     private static let sweepInterval = Duration.seconds(24 * 3600)
-    /// Younger ones may be about to be known.
+    /// A row for younger objects may be about to be committed.
     private static let sweepAge = Duration.seconds(24 * 3600)
-    /// Between two pages of a list.
+    /// The pause between two pages of a listing.
     private static let sweepPause = Duration.milliseconds(200)
 
     /// Sweeps once a day until it is cancelled.
@@ -37,7 +37,7 @@ extension Service {
         }
     }
 
-    /// - Returns: How much was removed.
+    /// - Returns: The numbers of removed objects and uploads.
     func sweep(_ contents: ContentsBucket) async throws -> (objects: Int, uploads: Int) {
         let old = clock.now - Self.sweepAge
         return (

@@ -4,20 +4,20 @@ import Core
 import Store
 import Transfers
 
-/// Sees to it that no multipart upload is left over in a bucket.
+/// Aborts multipart uploads that no task needs.
 extension Service {
-    /// Milliseconds between two looks.
+    /// Milliseconds between two rounds.
     private static let uploadRound: Int64 = 5000
     private static let uploadsAtOnce = 16
-    /// What cannot be aborted for so long is left to the bucket's own rules.
+    /// After so many failed attempts, an upload is left to the bucket's own rules.
     private static let mostAttempts = 200
     /// How far the store's clock may be behind.
     private static let clockTolerance = Duration.seconds(60)
 
     /// Aborts orphaned uploads until it is cancelled.
     ///
-    /// Beside the janitor's other work, since a bucket may be slow; each bucket by itself, since another may be quick. What
-    /// is noted of a bucket that the operator took away waits for its return.
+    /// Runs beside the janitor, because a bucket may be slow, and separately for each bucket, because another may be
+    /// fast. Rows of a bucket that the operator removed wait for its return.
     func abortUploads() async {
         await withDiscardingTaskGroup { group in
             var clients = settings.buckets
@@ -34,7 +34,7 @@ extension Service {
         }
     }
 
-    /// Tells the operator at once what does not work, and finds out what the store can do.
+    /// Logs at once why a bucket does not work, and finds out which conditions its store supports.
     private func probe(_ name: String, _ client: BucketClient) async {
         let log = log.with("bucket", name)
         do throws(BucketFault) {
@@ -51,8 +51,8 @@ extension Service {
         }
     }
 
-    /// Keeps the notes of bodies that are on their way into the bucket of contents, until it is cancelled. Those of a node
-    /// that died are over soon.
+    /// Renews the rows of bodies that are being written into the bucket of contents, until it is cancelled. The rows of
+    /// a dead node expire soon.
     func keepBodies() async {
         guard let contents = settings.contents else { return }
         while !Task.isCancelled {
@@ -94,7 +94,7 @@ extension Service {
                     return try await store.postponeUpload(row: upload.row, until: clock.now + .seconds(5))
                 }
             }
-            // There may be an object of which no commit tells.
+            // An object may exist that no commit refers to.
             if bucket == Store.contentsBucket,
                 try await store.claimRemoval(ofObject: upload.key, row: upload.row)
             {
@@ -116,11 +116,11 @@ extension Service {
         }
     }
 
-    /// Aborts what may have been begun without our hearing of it: uploads of this object since then that are not known.
+    /// Aborts uploads that may have begun without a response: those of this object since then that have no row.
     ///
-    /// - Returns: False where another upload of this object begins, so that the two cannot be told apart yet.
+    /// - Returns: False if another upload of this object begins, so that the two cannot be distinguished yet.
     private func abortNameless(_ upload: UselessUpload, _ bucket: String, _ client: BucketClient) async throws -> Bool {
-        // In this order: an upload that begins meanwhile has a row by the time the store of the service is read.
+        // In this order: an upload that begins meanwhile has a row by the time the service's store is read.
         let begun = try await client.uploads(of: upload.key)
         let known = try await store.uploads(of: upload.key, bucket: bucket, besides: upload.row, at: clock.now)
         guard let known else { return false }

@@ -3,7 +3,7 @@ import Files
 import Transfers
 
 extension Service {
-    /// Measures the disk now and then, and at once when what is written comes near its floor.
+    /// Measures the disk periodically, and at once when writes approach its floor.
     func watchDisk() async {
         var isBelowFloor = false
         while !Task.isCancelled {
@@ -20,7 +20,7 @@ extension Service {
             } catch {
                 log.warning("the disk could not be measured", ("error", error.description))
             }
-            // Many rings are one.
+            // Coalesces rings of the bell.
             try? await Task.sleep(for: .milliseconds(20))
         }
     }
@@ -34,6 +34,6 @@ extension Service {
         }
     }
 
-    /// Milliseconds between two measurements while nothing much is written.
+    /// Milliseconds between two measurements while few bytes are written.
     private static let measuringPeriod: Int64 = 5000
 }

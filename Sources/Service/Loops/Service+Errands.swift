@@ -3,11 +3,11 @@ import Files
 import Store
 import Transfers
 
-/// Removal of useless files: those that the janitor is told of, and those that a start finds.
+/// Removal of useless files: those reported to the janitor, and those that a start finds.
 extension Service {
-    /// Does errands, each on its own: what fails holds up no other.
+    /// Runs each errand separately: a failure delays no other errand.
     ///
-    /// - Returns: How many writes that took, and what is to be tried again.
+    /// - Returns: The number of writes, and the errands to try again.
     func run(_ errands: [JanitorErrand]) async -> (writes: Int, failed: [JanitorErrand]) {
         var removed: [String] = []
         var failed: [JanitorErrand] = []
@@ -19,7 +19,7 @@ extension Service {
                     try await folder.remove(file)
                     removed.append(file)
                 } catch {
-                    // It may belong to something by the next time.
+                    // A commit may refer to the file by the next time.
                     failed.append(.removeIfOrphan(file))
                     fault = error
                 }
@@ -38,12 +38,12 @@ extension Service {
         return (writes, failed)
     }
 
-    /// Removes files that a crash left between their making and the commit that tells of them.
+    /// Removes files that a crash left between their creation and the commit that refers to them.
     ///
-    /// What this run places is staged until a commit tells of it, or belongs to a task that is not completed. So it is
-    /// looked first whether it is staged.
+    /// A file of this run is staged until a commit refers to it, or belongs to a task that is not completed. Therefore
+    /// the staged files are read first.
     ///
-    /// - Returns: What could not be removed.
+    /// - Returns: Errands for the files that could not be removed.
     @discardableResult
     func removeOrphans() async throws -> [JanitorErrand] {
         var failed: [JanitorErrand] = []

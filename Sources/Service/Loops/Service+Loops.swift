@@ -9,7 +9,7 @@ import Transfers
 extension Service {
     // MARK: Relaunching
 
-    /// Asks the launch rule again when the grace of a client that left is over.
+    /// Evaluates the launch rule of a session when the grace period after the last detachment ends.
     func watchLaunchTimes() async throws {
         // After a start no client is attached, and every grace period restarts.
         try await Store.insist { try await checkAllSessions(at: clock.now + settings.detachGrace) }
@@ -32,7 +32,7 @@ extension Service {
         }
     }
 
-    /// Has the launch rule asked again of all sessions with something to tell.
+    /// Schedules the launch rule of all sessions with unacknowledged events.
     func checkAllSessions(at time: Timestamp) async throws {
         var cursor = SessionID(0)
         while true {
@@ -43,17 +43,17 @@ extension Service {
         }
     }
 
-    // MARK: Keeping house
+    // MARK: Janitor
 
-    /// Rows that one piece of cleaning removes or changes, so that no other write waits for it longer than for a few
+    /// Rows that one step of a chore removes or changes. No other write waits for the step longer than a few
     /// milliseconds.
     private static let rowsAtOnce = 400
-    /// How often the janitor looks for what has become due, in milliseconds.
+    /// Milliseconds between two rounds of the janitor.
     private static let roundInterval: Int64 = 5000
 
     /// Removes useless files, and rows whose retention has ended.
     ///
-    /// Does all that is due in short pieces, one chore in turn with the others. Others write in between.
+    /// Runs all that is due in short steps, alternating between chores, so that other writes run in between.
     func keepHouse() async throws {
         var failed = try await Store.insist { try await removeOrphans() }
         var due: [Chore] = []
@@ -84,7 +84,7 @@ extension Service {
         }
     }
 
-    /// - Returns: Nil where it failed: it is tried again in the next round.
+    /// - Returns: Nil if it failed: the chore is tried again in the next round.
     private func clean(_ chore: Chore) async -> Cleaning? {
         do {
             let cleaning = try await store.clean(chore, at: clock.now, rows: Self.rowsAtOnce)

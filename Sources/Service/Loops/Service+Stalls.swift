@@ -4,9 +4,9 @@ import Store
 import Transfers
 
 extension Service {
-    /// Sessions that are judged in one commit.
+    /// Sessions that one commit checks.
     private static let judgedAtOnce = 20
-    /// The longest time between two looks, after which a moment that another node has set is seen.
+    /// The maximum pause between two checks, within which a time that another node has set is read.
     private static let longestPause = Duration.seconds(30)
 
     /// Records stalls of sessions, and progress that no commit has recorded, until it is cancelled.
@@ -16,7 +16,7 @@ extension Service {
             let (moving, shortest) = live.progress()
             let now = clock.monotonic()
             noted = noted.filter { now - $0.value < Self.longestPause.milliseconds }
-            // A note for each quarter of the shortest interval is enough.
+            // One record per quarter of the shortest interval is enough.
             let period = min(Self.longestPause, max(.milliseconds(100), (shortest ?? Self.longestPause) / 4))
             let unnoted = moving.filter { noted[$0].map { now - $0 >= period.milliseconds } ?? true }
             var next: Timestamp?

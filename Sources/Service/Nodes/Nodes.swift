@@ -2,7 +2,7 @@ import Base
 import Core
 import Store
 
-/// What this node knows of the others.
+/// This node's knowledge of the other nodes.
 package final class Nodes: Sendable {
     private struct State {
         var records: [NodeRecord] = []
@@ -24,23 +24,23 @@ package final class Nodes: Sendable {
         }
     }
 
-    /// Whether this node was asked to take nothing more. Requests are still answered.
+    /// Whether this node is drained: it claims nothing. Requests are still served.
     package var isDraining: Bool { state.withLock { $0.isDraining } }
 
-    /// Whether others share the store.
+    /// Whether other nodes share the store.
     var hasOthers: Bool { state.withLock { $0.records.count > 1 } }
 
-    /// Whether this node keeps house: one of all that live does.
+    /// Whether this node runs the janitor, as exactly one of all live nodes does.
     var isKeeper: Bool { state.withLock { $0.isKeeper } }
 
-    /// Nodes that transfer, this one included, and share a session's bandwidth.
+    /// The number of nodes that transfer, including this one, and share a session's bandwidth.
     var transferring: Int {
         state.withLock { state in
             max(1, state.records.count { $0.isAlive && $0.profile.roles.contains(NodeRole.transfer.rawValue) })
         }
     }
 
-    /// Whether others share the store, and each that transfers has said that it has no free slot.
+    /// Whether other nodes share the store, and each that transfers has reported that it has no free slot.
     var areFull: Bool {
         state.withLock { state in
             let open = state.records.filter { $0.isAlive && !$0.isDraining && $0.profile.maximumTransfers > 0 }
@@ -49,19 +49,19 @@ package final class Nodes: Sendable {
         }
     }
 
-    /// Has `body` called when other nodes have committed something.
+    /// Sets the closure to call when other nodes have committed something.
     package func onNews(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.onNews = body } }
 
     func tellNews() { state.withLock { $0.onNews }() }
 
-    /// How far transfers of other nodes are in a session that is streamed here, as they stored it last.
+    /// The progress of other nodes' transfers in a session that is streamed here, as last stored.
     func samples(of session: SessionID) -> [TaskID: LiveState.Sample] {
         state.withLock { $0.progress[session] ?? [:] }
     }
 
-    /// Takes what is stored of other nodes' transfers.
+    /// Notes the stored progress of other nodes' transfers.
     ///
-    /// - Returns: Sessions of which there is news.
+    /// - Returns: Sessions whose progress changed.
     func note(_ progress: [SessionID: [TaskID: LiveState.Sample]]) -> [SessionID] {
         state.withLock { state in
             defer { state.progress = progress }
@@ -71,7 +71,7 @@ package final class Nodes: Sendable {
 
     func drain() { state.withLock { $0.isDraining = true } }
 
-    /// Takes what the store says of the nodes.
+    /// Notes the nodes' rows.
     func note(_ records: [NodeRecord], own: String) {
         state.withLock { state in
             state.records = records

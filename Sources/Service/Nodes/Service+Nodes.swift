@@ -4,9 +4,9 @@ import Store
 import TransferEngine
 import Transfers
 
-/// Many nodes: each polls the store for the commits of the others. Nodes communicate through the store alone.
+/// Several nodes: each polls the store for the commits of the others. Nodes communicate only through the store.
 extension Service {
-    /// What is remembered from one look to the next.
+    /// The state kept between two polls.
     private struct Look {
         /// The last commit of each other node.
         var committed: [String: Int64] = [:]
@@ -16,17 +16,17 @@ extension Service {
         var describedAt: Int64 = .min
         var transferring = 1
         var hasOthers = false
-        /// Since when the store has answered each look (monotonic ms).
+        /// The time since which the store has answered each poll (monotonic ms).
         var inTouchSince: Int64?
     }
 
-    /// For how long the store has to be there before nodes are given up that it has not heard of, in milliseconds: after an
-    /// outage it has heard of none, and each says within this time that it lives.
+    /// How long the store has to be reachable before a takeover of silent nodes, in milliseconds: during an outage no
+    /// node can renew its lease, and each live node does so within this time.
     private static let mourning: Int64 = 10_000
 
-    /// Between two looks, in milliseconds: spread, so that nodes do not ask all at once.
+    /// Milliseconds between two polls: random, so that nodes do not poll simultaneously.
     private static let pauses = 250...450
-    /// How often a node says how busy it is, in milliseconds.
+    /// Milliseconds between two reports of a node's load.
     private static let profilePeriod: Int64 = 5000
 
     /// Watches the other nodes until it is cancelled.
@@ -60,12 +60,12 @@ extension Service {
         let committed = Dictionary(
             uniqueKeysWithValues: records.lazy.filter { $0.id != own }.map { ($0.id, $0.committed) })
         guard committed != look.committed else { return }
-        // What is read here may be newer than that, never older.
+        // The rows read here may be newer than that commit, never older.
         try await takeNews(&look)
         look.committed = committed
     }
 
-    /// Says how this node is, where that has changed, or now and then.
+    /// Stores this node's profile if it has changed, at most once per period.
     private func describe(_ look: inout Look) async throws {
         let now = clock.monotonic()
         let profile = profile
@@ -105,7 +105,7 @@ extension Service {
         nodes.tellNews()
     }
 
-    /// Takes over what nodes have left that died, or ended and had not handed over all.
+    /// Takes over from nodes that died, or ended before they had handed over everything.
     private func takeOver(from records: [NodeRecord], _ own: String, _ look: inout Look) async throws {
         let now = clock.monotonic()
         let inTouchSince = look.inTouchSince ?? now
@@ -127,21 +127,21 @@ extension Service {
                 "nodes died, their work goes on here and elsewhere", ("nodes", buried.joined(separator: " ")),
                 ("tasks", tasks))
         }
-        // What the dead had under way goes on elsewhere, perhaps here.
+        // The tasks of dead nodes are resumed by other nodes, perhaps by this one.
         _ = nodes.note([:])
         inbox.tell(.othersCommitted)
-        // When launches were to be asked for again, only those nodes knew.
+        // Only the dead nodes knew when the launch rules were due.
         try await checkAllSessions(at: clock.now + settings.detachGrace)
     }
 
-    /// Takes nothing more, and hands over what is under way.
+    /// Stops claiming, and hands over what is in flight.
     private func retire() {
         nodes.drain()
         inbox.tell(.drain)
         log.info("this node was drained: it takes nothing more")
     }
 
-    /// Tells the others of sessions that no client follows here any more.
+    /// Reports sessions without an attached client on this node to the other nodes.
     private func tellDepartures() async throws {
         let departures = attendance.takeDepartures()
         guard !departures.isEmpty else { return }
@@ -153,7 +153,7 @@ extension Service {
         }
     }
 
-    /// What this node says of itself.
+    /// The profile of this node.
     private var profile: NodeProfile {
         var profile = NodeProfile(settings, startedAt: startedAt)
         profile.transfersRunning = live.count
@@ -161,21 +161,21 @@ extension Service {
         return profile
     }
 
-    // MARK: What operators ask
+    // MARK: Administration
 
-    /// Whether other nodes may have the store as well.
+    /// Whether other nodes may share the store.
     package var isShared: Bool { store.node != nil }
 
-    /// What a node is called that has the store for itself.
+    /// The name of a node that does not share its store.
     private static let only = "local"
 
-    /// All nodes that live or were not taken over yet, by their names.
+    /// All nodes that are alive or not taken over yet, by name.
     package func nodeRecords() async throws -> [NodeRecord] {
         guard store.node == nil else { return try await store.nodes() }
         return [NodeRecord(id: Self.only, isDraining: nodes.isDraining || isDraining, profile: profile)]
     }
 
-    /// Asks a node to take nothing more and to hand over what it has. It goes on answering requests.
+    /// Drains a node: it claims nothing more and hands over its transfers, while it still serves requests.
     ///
     /// - Throws: ``DomainError/notFound``.
     package func drain(node: String) async throws {
@@ -186,7 +186,7 @@ extension Service {
 }
 
 extension NodeProfile {
-    /// What a node says of itself before it does anything.
+    /// The profile of a node before its first transfer.
     init(_ settings: ServiceSettings, startedAt: Timestamp) {
         self.init()
         roles = NodeRole.allCases.filter(settings.roles.contains).map(\.rawValue)

@@ -89,13 +89,13 @@ extension Service {
         try await store.revokeReplacedWebhookSecrets(of: app)
     }
 
-    /// The answer kept for an `Idempotency-Key`, with the fingerprint of the request it answers.
+    /// The response stored for an `Idempotency-Key`, with the fingerprint of its request.
     package func storedAnswer(
         principal: String, key: String
     ) async throws -> (fingerprint: [UInt8], answer: StoredAnswer)? {
         try await store.storedAnswer(principal: principal, key: key, at: clock.now)
     }
 
-    /// Keeps an answer in a commit of its own, for requests that are harmless to repeat.
+    /// Stores a response in a commit of its own, for requests that are harmless to repeat.
     package func record(_ recording: Recording<Void>) async throws { try await store.record(recording, at: clock.now) }
 }

@@ -8,9 +8,9 @@ extension Service {
         try await store.events(of: id, after: after, limit: limit)
     }
 
-    /// Events after a number, waiting for one until the monotonic `deadline` (ms). Attaches while it waits.
+    /// Events after a number. Waits for one until the monotonic `deadline` (ms), and attaches meanwhile.
     ///
-    /// - Parameter isGone: Whether the client has left; asked after each wake.
+    /// - Parameter isGone: Whether the client has disconnected; called after each wake.
     package func waitForEvents(
         of id: SessionID, after: Int64?, limit: Int, until deadline: Int64, isGone: @escaping @Sendable () -> Bool
     ) async throws -> EventPage {
@@ -37,11 +37,11 @@ extension Service {
     package func openFeed(of id: SessionID) -> EventFeed { EventFeed(self, id) }
 }
 
-/// What one event stream has to send next: kept events in order, then live messages.
+/// The source of one event stream: stored events in order, then live events.
 ///
-/// Nothing is queued for a stream but a few live messages: kept events are read when it asks for them.
+/// Only a few live events are buffered for a stream: stored events are read when the stream can send them.
 package final class EventFeed: Sendable {
-    /// How often the progress of running transfers is sampled, in milliseconds.
+    /// Milliseconds between two samples of the progress of transfers.
     private static let samplingPeriod: Int64 = 500
 
     private let service: Service
@@ -59,14 +59,14 @@ package final class EventFeed: Sendable {
 
     deinit { service.hub.close(feed.number, of: session) }
 
-    /// Kept events after a number; empty when there are none.
+    /// Stored events after a number; empty if there are none.
     ///
-    /// - Parameter maximumBytes: The page ends with the event that reaches it.
+    /// - Parameter maximumBytes: The page ends with the event that reaches this size.
     package func kept(after seq: Int64?, limit: Int, maximumBytes: Int) async throws -> EventPage {
         try await service.store.events(of: session, after: seq, limit: limit, maximumBytes: maximumBytes)
     }
 
-    /// Live messages since the last call: what happened, and the progress of running transfers that moved.
+    /// Live events since the last call, with the progress of the transfers that moved.
     package func live() async -> [LiveEvent] {
         var events = await withoutFinished(feed.buffer.withLock { $0.takeAll() })
         let current = service.nodes.samples(of: session).merging(service.live.samples(of: session)) { $1 }
@@ -85,7 +85,7 @@ package final class EventFeed: Sendable {
         return events
     }
 
-    /// Leaves out what is about tasks that have completed: nothing may follow their last event.
+    /// Drops events of tasks that have completed: nothing may follow their last event.
     private func withoutFinished(_ events: [LiveEvent]) async -> [LiveEvent] {
         guard !events.isEmpty else { return events }
         let unfinished = try? await service.store.unfinished(among: Set(events.map(\.task)))
@@ -110,13 +110,13 @@ package final class EventFeed: Sendable {
         return payloads.map { LiveEvent($0, of: task.id, task.number, task.specification, at: time) }
     }
 
-    /// Waits until something may be there to send, at most until the monotonic `deadline` (ms).
+    /// Waits until an event may be available, at most until the monotonic `deadline` (ms).
     package func wait(until deadline: Int64) async {
         let now = service.clock.monotonic()
         let isBusy = !service.live.samples(of: session).isEmpty
         _ = await watch.wait(until: isBusy ? min(deadline, now + Self.samplingPeriod) : deadline)
     }
 
-    /// Wakes the stream, for instance because its client left.
+    /// Wakes the stream, for instance because its client disconnected.
     package func wake() { service.hub.sessions.signal(session) }
 }

@@ -5,7 +5,7 @@ import TransferEngine
 import Transfers
 
 extension Service {
-    /// Creates or reconnects; see `Store.openSession`.
+    /// Creates or reconnects a session; see `Store.openSession`.
     package func openSession(
         _ identifier: String, app: AppID, configuration: SessionConfiguration?, description: String?,
         onlyCreates: Bool, expecting expected: SessionCondition = .none, recording: Recording<SessionRecord>?
@@ -76,7 +76,7 @@ extension Service {
         return session
     }
 
-    /// Empties cookies and credentials and closes the app's connections. Partial downloads stay resumable.
+    /// Empties cookies and credentials, and closes the app's connections. Partial downloads stay resumable.
     package func resetSession(_ id: SessionID, ifRevision revision: Int64? = nil) async throws -> SessionRecord {
         try await store.resetSession(id, ifRevision: revision)
         cookies.empty(id)
@@ -87,7 +87,7 @@ extension Service {
 
     // MARK: Attachment
 
-    /// Takes, renews or releases the lease of a session.
+    /// Claims, renews or releases the attachment lease of a session.
     package func attach(_ event: Attachment.Event, to id: SessionID) async throws -> SessionRecord {
         let (session, aftermath) = try await store.attach(event, to: id, at: clock.now)
         outlet.handle(aftermath)
@@ -96,13 +96,13 @@ extension Service {
         return session
     }
 
-    /// How a client follows a session, here or at another node.
+    /// The kind of a session's attachment, on this node or another one.
     package func attachmentKind(of id: SessionID) async throws -> Presence.Kind? {
         if let kind = attendance.kind(of: id) { return kind }
         return try await store.attachmentElsewhere(to: id)
     }
 
-    /// Attaches a stream or a waiting read for as long as `body` runs.
+    /// Attaches a stream or a held request while `body` runs.
     package func attached<Result>(
         to id: SessionID, _ kind: Presence.Kind, _ body: () async throws -> Result
     ) async throws -> Result {

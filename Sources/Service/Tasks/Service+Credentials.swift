@@ -3,11 +3,11 @@ package import Core
 import Store
 import Transfers
 
-/// Credentials that apps leave with the service.
+/// Credentials that apps store with the service.
 extension Service {
-    /// Keeps a credential of the app, in place of the one for the same protection space.
+    /// Stores a credential of the app, in place of the one for the same protection space.
     ///
-    /// - Returns: What was kept. It may be replaced or deleted by another request before this one is answered.
+    /// - Returns: The stored credential. Another request may replace or delete it before this one is answered.
     package func keepCredential(
         _ credential: Credential, for space: ProtectionSpace, app: AppID
     ) async throws -> CredentialRecord {

@@ -8,7 +8,7 @@ import Store
 import TransferEngine
 import Transfers
 
-/// A task whose body is at hand. The copy that was made for it goes with it, unless the task is created.
+/// A task whose body is available. Destroying it removes the copy made for its body, unless the task was created.
 package final class PreparedTask {
     let task: NewTask
     private var file: StagedFile?
@@ -23,14 +23,14 @@ package final class PreparedTask {
     fileprivate func adoptFile() { file.take()?.adopt() }
 }
 
-/// Bytes of a file that wait in memory for the commit of their task: a batch may have thousands.
+/// Bytes of a file that are kept in memory until the commit of their task: a batch may have thousands of files.
 private final class HeldBytes {
     private static let limit = 128 << 20
 
     private let count: Int
     private let total: Locked<Int>
 
-    /// Nil where too many are held already.
+    /// Nil if too many bytes are held already.
     init?(_ count: Int, of total: Locked<Int>) {
         let fits = total.withLock { total in
             guard total + count <= Self.limit else { return false }
@@ -46,7 +46,7 @@ private final class HeldBytes {
 }
 
 extension Service {
-    /// Creates all tasks or none, in one commit; bodies that lie in files are copied before.
+    /// Creates all tasks or none, in one commit. Bodies that are files are copied before.
     package func createTasks(
         _ orders: [TaskOrder], in session: SessionRecord, recording: Recording<[CreatedTask]>?
     ) async throws -> [CreatedTask] {
@@ -63,7 +63,7 @@ extension Service {
         return try await createTasks(tasks, in: session, recording: recording)
     }
 
-    /// Creates all tasks or none, in one commit. What is refused can be given again, without another copy of its body.
+    /// Creates all tasks or none, in one commit. Refused tasks can be passed again without copying their bodies again.
     package func createTasks(
         _ tasks: [PreparedTask], in session: SessionRecord, recording: Recording<[CreatedTask]>?
     ) async throws -> [CreatedTask] {
@@ -78,7 +78,7 @@ extension Service {
         return created
     }
 
-    /// Tells the log and the streams of new tasks.
+    /// Reports new tasks to the log and the streams.
     func tell(of created: [CreatedTask], in session: SessionRecord, of app: AppRecord) {
         for item in created where !item.isExisting {
             let specification = item.task.specification
@@ -100,8 +100,8 @@ extension Service {
         }
     }
 
-    /// Makes a task of an order: redeems its resume data and fetches what its body names, so that the task keeps its
-    /// bytes whatever happens to their source.
+    /// Prepares the task of an order: redeems its resume data and copies the body that it names, so that later changes
+    /// of the source do not affect the task.
     package func prepare(_ order: TaskOrder, index: Int, in session: SessionRecord) async throws -> PreparedTask {
         let files = try await readFiles(of: [order], app: session.app)
         return try await prepare(order, index: index, file: files[0], in: session)
@@ -184,13 +184,13 @@ extension Service {
         return PreparedTask(task, file, held)
     }
 
-    /// What came of reading a file that the database may keep; nil for one that it cannot.
+    /// The result of reading a file that the database may store; nil for a file that is too large.
     private typealias ReadFile = Result<[UInt8]?, SystemError>
 
-    /// So many are read in one go.
+    /// Files that are read in one step.
     private static let filesAtOnce = 64
 
-    /// Reads the files that orders name, where the database can keep them, by the orders' indices.
+    /// Reads the orders' files that are small enough for the database, by the orders' indices.
     private func readFiles(of orders: ArraySlice<TaskOrder>, app: AppID) async throws -> [Int: ReadFile] {
         let places = orders.indices.compactMap { index -> (index: Int, root: String, path: String)? in
             guard case .file(let name, let path) = orders[index].body, let root = settings.filesRoots[name] else {
@@ -204,7 +204,7 @@ extension Service {
         return Dictionary(zip(places.map(\.index), read)) { first, _ in first }
     }
 
-    /// Makes what was read of a file the task's body. Nil where the database cannot keep it, or it is one too many.
+    /// Makes the bytes of a file the task's body. Nil if the file is too large, or too many bytes are held.
     private func hold(
         _ file: ReadFile?, root name: String, path: String, index: Int, for task: inout NewTask
     ) throws -> HeldBytes? {
@@ -234,7 +234,7 @@ extension Service {
         let file = folder.stage(folder.body(publicId))
         do {
             let source = try await folder.disk.openBeneath(root: root, path: path)
-            // As it is now; reflinked where the filesystem can.
+            // The current state of the file; reflinked if the filesystem supports it.
             let (length, digests) = try await file.copy(source, [.sha256], within: room)
             let digest = digests[.sha256] ?? []
             task.body = .file(file.path, length: length, digest: digest.hexadecimal, publicId: publicId)
@@ -246,7 +246,7 @@ extension Service {
         return file
     }
 
-    /// Puts a file into the bucket of contents. Without a task in the end, it is removed from there after a while.
+    /// Uploads a file to the bucket of contents. If no task is created, it is removed from there after a while.
     private func ship(
         root name: String, path: String, index: Int, app: AppID, to contents: ContentsBucket, for task: inout NewTask
     ) async throws {
@@ -270,7 +270,7 @@ extension Service {
         }
     }
 
-    /// - Returns: The copy, where the content is not in the database.
+    /// - Returns: The copy, if the content is not in the database.
     private func copyContent(
         of number: Int64, in session: SessionRecord, index: Int, for task: inout NewTask
     ) async throws -> StagedFile? {
@@ -298,7 +298,7 @@ extension Service {
                 file.path, length: content.record.length, digest: content.record.digest.value, publicId: publicId)
             return file
         case .objects(let objects):
-            // The task names the same object, which stays for as long as anybody does.
+            // The task names the same object, which stays as long as any row names it.
             task.body = .objects(
                 objects, digest: content.record.digest.value, mediaType: source.result?.response?.mimeType,
                 publicId: publicId)

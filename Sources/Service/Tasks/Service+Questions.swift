@@ -4,7 +4,7 @@ import Store
 import TransferEngine
 import Transfers
 
-/// What apps are asked, and their answers.
+/// Questions to apps, and their answers.
 extension Service {
     package func question(_ questionId: String, app: AppID) async throws -> QuestionRecord {
         try await store.question(questionId, app: app)
@@ -17,7 +17,7 @@ extension Service {
         try await store.questions(of: app, session: session, states: states, span, after: cursor, limit: limit)
     }
 
-    /// Answers a question; a credential to be kept is kept for its protection space.
+    /// Answers a question. A credential that is to be stored is stored for its protection space.
     package func answer(_ questionId: String, app: AppID, with answer: Answer) async throws -> QuestionRecord {
         var answer = answer
         let question = try await store.question(questionId, app: app)

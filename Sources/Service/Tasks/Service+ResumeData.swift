@@ -6,7 +6,7 @@ import Store
 import TransferEngine
 import Transfers
 
-/// What a cancel left to go on with, or why there is nothing.
+/// The resume data of a cancelled task, or the reason why there is none.
 package enum ResumeOutcome: Sendable {
     case data(String)
     case notResumable(reason: String)
@@ -35,9 +35,9 @@ private struct ResumeToken: Shape {
 extension Service {
     private static let tokenContext = "resume-data/1"
 
-    /// Cancels a download and hands out what another task needs to go on where it was.
+    /// Cancels a download and returns the data with which another task can resume it.
     ///
-    /// - Parameter revision: What the task's must be, or nil.
+    /// - Parameter revision: The required revision of the task, or nil.
     /// - Throws: ``DomainError/taskCompleted``, ``DomainError/revisionMismatch``.
     package func cancelProducingResumeData(
         _ task: TaskRecord, ifRevision revision: Int64? = nil
@@ -60,8 +60,8 @@ extension Service {
         }
     }
 
-    /// Cancels a suspended task and keeps what it has, in one commit: a kill before it leaves the task with its bytes, and
-    /// the next start has it go on.
+    /// Cancels a suspended task and keeps its bytes, in one commit: a kill before the commit leaves the task with its
+    /// bytes, and the next start resumes it.
     private func cancelHeld(_ task: TaskRecord) async throws -> ResumeOutcome {
         await waitUntilStopped(task.id)
         let stopped = try await store.task(task.id)
@@ -96,7 +96,7 @@ extension Service {
         return .data(sealer.seal(token.bytesAtRest, boundTo: Self.tokenContext + "/\(task.app.rawValue)").base64URL)
     }
 
-    /// Waits until a suspended task's transfer is over and stored, here or at another node, for ten seconds at most.
+    /// Waits until a suspended task's transfer is released and stored, on any node, for ten seconds at most.
     private func waitUntilStopped(_ task: TaskID) async {
         await scheduler.waitUntilStopped(task)
         let deadline = clock.monotonic() + 10_000
@@ -105,8 +105,8 @@ extension Service {
         }
     }
 
-    /// Where the bytes of a task are: in its upload, in the file that it was made to go on with and has not taken over, or
-    /// in its own.
+    /// The place of a task's bytes: its upload, the file that it was created to resume and has not adopted yet, or its
+    /// own partial file.
     private func keptBytes(of task: TaskRecord) async throws -> KeptBytes? {
         if let upload = task.progress?.multipart { return upload.parts.isEmpty ? nil : .upload(upload) }
         for file in [task.progress?.adoptedFile, folder.partial(task.id.rawValue)] {
@@ -115,8 +115,8 @@ extension Service {
         return nil
     }
 
-    /// What resume data says: the request it belongs to, and the bytes to go on with. The commit that creates the task
-    /// spends it.
+    /// Opens resume data: the request that it belongs to, and the bytes to resume from. The commit that creates the
+    /// task spends the data.
     ///
     /// - Throws: ``ServiceError/resumeDataInvalid(index:)``.
     func redeem(
@@ -131,7 +131,7 @@ extension Service {
         return (token.request, progress, nonce)
     }
 
-    /// The progress of a new task that continues with kept bytes: none where the bytes are gone.
+    /// The progress of a new task that resumes from kept bytes: none if the bytes no longer exist.
     private func progress(
         continuing kept: KeptBytes?, _ point: ResumePoint, _ segments: SegmentRecord?, source: Int
     ) async throws -> TaskProgress {
@@ -152,14 +152,14 @@ extension Service {
                 progress.adoptedFile = file
                 progress.node = store.node
             } else {
-                // No task can continue with less than was recorded.
+                // A file shorter than its record is useless.
                 try await folder.remove(file)
             }
         }
         return progress
     }
 
-    /// The bytes that a failed or cancelled download has kept for its retry; nil where there are none. The commit that
+    /// The bytes that a failed or cancelled download has kept for its retry; nil if there are none. The commit that
     /// creates the retry spends them.
     func keptForRetry(of task: TaskRecord) async throws -> (progress: TaskProgress, nonce: [UInt8])? {
         guard task.outcome == .failed || task.outcome == .cancelled, task.specification.kind == .download,

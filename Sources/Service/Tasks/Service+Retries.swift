@@ -2,16 +2,16 @@ package import Core
 import Store
 import Transfers
 
-/// What a session-wide retry did.
+/// The result of a session-wide retry.
 package struct RetrySummary: Sendable {
-    /// Completed tasks that were meant.
+    /// The number of matching completed tasks.
     package var matched = 0
-    /// Those that have a new task now.
+    /// The number of tasks that have a new task now.
     package var changed = 0
-    /// The first of those that cannot have one, and why.
+    /// The first of the tasks that cannot have a new task, each with the reason.
     package var refused: [(number: Int64, error: any Error)] = []
 
-    /// Of ``refused`` so many are kept.
+    /// The maximum length of ``refused``.
     private static let maximumRefused = 1000
 
     mutating func refuse(_ number: Int64, _ error: any Error) {
@@ -20,12 +20,12 @@ package struct RetrySummary: Sendable {
 }
 
 extension Service {
-    /// Tasks retried in one commit, so that others get their turn between.
+    /// Tasks retried in one commit, so that other writes run in between.
     private static let retryGroup = 200
 
-    /// Makes new tasks of all matching completed ones that have none yet: of each that can have one.
+    /// Creates new tasks of all matching completed tasks that have none yet and can have one.
     ///
-    /// - Parameter revision: What the session's must be when the first of them are made, or nil.
+    /// - Parameter revision: The required revision of the session when the first tasks are created, or nil.
     package func retryAll(
         _ filter: TaskFilter, in session: SessionRecord, ifRevision revision: Int64?
     ) async throws -> RetrySummary {
@@ -37,7 +37,7 @@ extension Service {
         var (after, revision) = (Int64(0), revision)
         while true {
             let group = try await store.retriable(filter, in: session.id, after: after, limit: Self.retryGroup)
-            // What this call makes does not concern it.
+            // Tasks that this call creates are not counted.
             summary.matched += group.matched.count { $0 <= session.lastTaskNumber }
             let tasks = group.tasks.filter { $0.number <= session.lastTaskNumber }
             if try await retry(tasks, in: session, ifRevision: revision, &summary) { revision = nil }
@@ -79,7 +79,7 @@ extension Service {
 }
 
 extension TaskOrder {
-    /// A new task of a completed one.
+    /// An order for a new task of a completed one.
     init(retrying task: TaskRecord) {
         var specification = task.specification
         specification.retryOf = task.number

@@ -4,7 +4,7 @@ import Store
 import Transfers
 
 extension Service {
-    /// A task as it stands in the store, or what the caller knows of it by its stamp.
+    /// A task as stored, or the caller's value for its stamp.
     package func task<Known>(
         _ number: Int64, in session: String, of app: AppID, known: @escaping @Sendable (TaskStamp) -> Known?
     ) async throws -> FoundTask<Known> {
@@ -28,7 +28,7 @@ extension Service {
         try await store.tasks(in: session, filter, span, after: number, limit: limit)
     }
 
-    /// Tasks of an app, whatever their session, after one of them.
+    /// Tasks of an app in all sessions, after one of them.
     package func tasks<Known>(
         of app: AppID, _ filter: TaskFilter, _ span: ListSpan, after id: Int64, limit: Int,
         known: @escaping @Sendable (TaskStamp) -> Known?
@@ -36,7 +36,7 @@ extension Service {
         try await store.tasks(of: app, filter, span, after: id, limit: limit, known: known)
     }
 
-    /// Tasks of a session after a number, each with whether a search matches.
+    /// Tasks of a session after a number, each with the result of a search.
     package func search<Known>(
         for search: TaskSearch, in session: SessionID, _ filter: TaskFilter, _ span: ListSpan, after number: Int64,
         limit: Int, known: @escaping @Sendable (TaskStamp) -> Known?
@@ -44,7 +44,7 @@ extension Service {
         try await store.search(for: search, in: session, filter, span, after: number, limit: limit, known: known)
     }
 
-    /// Tasks of an app, whatever their session, after one of them, each with whether a search matches.
+    /// Tasks of an app in all sessions, after one of them, each with the result of a search.
     package func search<Known>(
         for search: TaskSearch, of app: AppID, _ filter: TaskFilter, _ span: ListSpan, after id: Int64, limit: Int,
         known: @escaping @Sendable (TaskStamp) -> Known?
@@ -95,10 +95,10 @@ extension Service {
         return task
     }
 
-    /// Commands all matching tasks of a session, some at a time. Those whose content is being moved come last, and count as
-    /// matching where they are not completed by then.
+    /// Commands all matching tasks of a session, in batches. Tasks whose content is being moved come last, and count as
+    /// matching if they are not completed by then.
     ///
-    /// - Parameter revision: What the session's must be when the first of them are commanded, or nil.
+    /// - Parameter revision: The required revision of the session at the first batch, or nil.
     package func command(
         _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID, ifRevision revision: Int64? = nil
     ) async throws -> (matched: Int, changed: Int) {
@@ -132,7 +132,7 @@ extension Service {
     }
 
     /// Repeats a command while the content that it would stop is being moved to a destination: for ten seconds at most,
-    /// after which it overtakes the move.
+    /// after which the command overtakes the move.
     func behindMoves<Value>(_ command: (_ overtakesMoves: Bool) async throws -> Value) async throws -> Value {
         let deadline = clock.monotonic() + 10_000
         while clock.monotonic() < deadline {
@@ -145,7 +145,7 @@ extension Service {
         return try await command(true)
     }
 
-    /// Makes a new task of a completed one.
+    /// Creates a new task of a completed one.
     package func retry(
         _ task: TaskRecord, in session: SessionRecord, recording: Recording<[CreatedTask]>?
     ) async throws -> CreatedTask {
@@ -155,7 +155,7 @@ extension Service {
         do {
             created = try await createTasks([order], in: session, recording: recording)
         } catch DomainError.resumeDataSpent {
-            // Another retry has the kept bytes by now.
+            // Another retry has claimed the kept bytes meanwhile.
             order.retried = nil
             created = try await createTasks([order], in: session, recording: recording)
         }

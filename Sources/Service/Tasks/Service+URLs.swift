@@ -3,9 +3,9 @@ package import Formats
 import TransferEngine
 
 extension Service {
-    /// Parses the URL of a task or webhook. Its address is judged when the URL is used.
+    /// Parses the URL of a task or webhook. The egress policy applies only when the URL is used.
     ///
-    /// - Throws: A fault at `pointer` for one that libcurl's parser does not take.
+    /// - Throws: A fault at `pointer` for a URL that libcurl's parser rejects.
     @discardableResult
     package static func url(_ text: String, at pointer: String) throws(JSONError) -> ParsedURL {
         do throws(BadURL) {

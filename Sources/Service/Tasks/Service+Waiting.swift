@@ -5,9 +5,9 @@ import Store
 import TransferEngine
 import Transfers
 
-/// What tasks wait for.
+/// The reasons why tasks wait.
 extension Service {
-    /// Why a task that is running does not move, most basic first.
+    /// Why a running task does not move, most basic reason first.
     package func waitingReasons(of task: TaskRecord, in session: SessionRecord) -> [WaitingReason] {
         guard case .running(let stage, _) = task.life else { return [] }
         switch stage {
@@ -50,7 +50,7 @@ extension Service {
         }
     }
 
-    /// What keeps a queued task from starting at once, nil where nothing does.
+    /// The reason why a queued task does not start at once, nil if there is none.
     private func whoComesFirst(before task: TaskRecord, in session: SessionRecord) -> WaitingReason? {
         let now = clock.now
         if task.phase == .quarantined {

@@ -74,7 +74,7 @@ extension Store {
         }
     }
 
-    /// Writes what changes about an app, and nothing that follows from it.
+    /// Writes the changes of an app's row only. Launches, refresh and tasks are left to the caller.
     ///
     /// - Throws: ``DomainError/revisionMismatch``.
     func change(

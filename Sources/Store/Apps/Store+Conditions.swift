@@ -2,7 +2,7 @@ package import Core
 package import Formats
 import SQL
 
-/// What the operator declares for the whole service.
+/// The conditions that the operator declares for the whole service.
 package struct DeclaredConditions: Shape {
     package var conditions = Conditions()
     package var refreshStatus = BackgroundRefreshStatus.available
@@ -20,11 +20,11 @@ extension Store {
         try await database.read { db in try self.readConditions(db) }
     }
 
-    /// Declares conditions. Where the refresh status of apps changes with them, they are told, and what they may no
-    /// longer do ends. Costs a few rows for each app when the status changes, one otherwise.
+    /// Declares conditions. If the refresh status of apps changes, their launches of the change are created and their
+    /// forbidden tasks are cancelled. Costs a few rows for each app if the status changes, otherwise one row.
     ///
-    /// - Parameter seen: What must be declared now, nil for anything.
-    /// - Throws: ``DomainError/revisionMismatch`` when something else is.
+    /// - Parameter seen: The declaration that must be current, `nil` for any.
+    /// - Throws: ``DomainError/revisionMismatch`` if another declaration is current.
     package func setConditions(
         _ conditions: Conditions, _ refreshStatus: BackgroundRefreshStatus, replacing seen: DeclaredConditions? = nil,
         at now: Timestamp
@@ -61,7 +61,7 @@ extension Store {
         } ?? DeclaredConditions()
     }
 
-    /// Asks for what was declared: no row where nothing was.
+    /// Queries the declared conditions: no row if the operator declared none.
     func askConditions(_ db: Connection) throws -> Asked<DeclaredConditions> {
         try db.ask("SELECT document FROM setting WHERE name = 'conditions'", [[]]) {
             try self.documents.decode(DeclaredConditions.self, $0.blob(0))
@@ -74,8 +74,8 @@ extension Store {
         return app.backgroundRefreshStatus.stricter(try readConditions(db).refreshStatus) != .available
     }
 
-    /// Cancels the discretionary tasks that a crash spared, between a commit that denied background refresh and the one
-    /// that followed. Once at start.
+    /// Cancels the discretionary tasks that a crash left, between a commit that denied background refresh and the
+    /// commit that cancels the tasks. Runs once at start.
     package func cancelForbiddenTasks(at now: Timestamp) async throws -> Aftermath {
         var all = Aftermath()
         var last = AppID(0)
@@ -90,11 +90,11 @@ extension Store {
         }
     }
 
-    /// Tasks commanded or timed out in one commit, so that others get their turn between.
+    /// The maximum number of tasks commanded or timed out in one commit, so that other closures run in between.
     package static let commandGroup = 200
 
-    /// Cancels the discretionary tasks of an app whose background refresh was switched off (Apple's reason 1). One whose
-    /// content is being moved to its destination ends as its move does.
+    /// Cancels the discretionary tasks of an app whose background refresh was switched off (Apple's reason 1). A task
+    /// whose content is being moved to its destination ends with the outcome of its move.
     func cancelDiscretionaryTasks(of app: AppID, at now: Timestamp) async throws -> Aftermath {
         var all = Aftermath()
         var last = SessionID(0)

@@ -21,7 +21,7 @@ extension Store {
         }
     }
 
-    /// The key that a bearer token names, or nil. Says nothing about whether the token is right.
+    /// The key that a bearer token names, or `nil`. Does not check the token.
     package func key(_ keyIdentifier: String) async throws -> KeyRecord? {
         try await database.read { db in
             try db.first(
@@ -32,7 +32,7 @@ extension Store {
         }
     }
 
-    /// - Throws: ``DomainError/notFound`` when the app has no such key.
+    /// - Throws: ``DomainError/notFound`` if the app has no such key.
     package func deleteKey(_ keyIdentifier: String, of app: AppID) async throws {
         try await database.write { db in
             let deleted = try db.change(
@@ -58,7 +58,7 @@ extension Store {
             createdAt: row.time("created_at"), expiresAt: row.timeOrNil("expires_at"))
     }
 
-    /// The webhook secrets that sign now: the current one first, then replaced ones within their grace period.
+    /// The webhook secrets that sign now: the current secret first, then replaced secrets within their grace period.
     package func webhookSecrets(of app: AppID, at now: Timestamp) async throws -> [[UInt8]] {
         try await database.read { [documents] db in
             let sealed = try db.all(
@@ -71,7 +71,7 @@ extension Store {
         }
     }
 
-    /// Replaces the webhook secret. The old one goes on signing until `previousExpiresAt`.
+    /// Replaces the webhook secret. The old secret also signs until `previousExpiresAt`.
     package func rotateWebhookSecret(
         of app: AppID, to secret: [UInt8], previousExpiresAt: Timestamp, at now: Timestamp,
         recording: Recording<Void>? = nil
@@ -88,7 +88,7 @@ extension Store {
             try recording?.record((), documents, now, db)
         }
     }
-    /// Takes the webhook secrets away that were replaced and still sign.
+    /// Deletes the replaced webhook secrets that still sign.
     package func revokeReplacedWebhookSecrets(of app: AppID) async throws {
         try await database.write { db in
             try db.execute("DELETE FROM webhook_secret WHERE app = ?1 AND expires_at IS NOT NULL", app.rawValue)

@@ -3,10 +3,10 @@ package import Core
 import SQL
 
 extension Store {
-    /// Sets how often an app wants to fetch.
+    /// Sets an app's interval between fetches.
     ///
-    /// - Parameter seen: The interval that must be set now, nil for any.
-    /// - Throws: ``DomainError/revisionMismatch`` when it is another one.
+    /// - Parameter seen: The interval that must be current, `nil` for any.
+    /// - Throws: ``DomainError/revisionMismatch`` if another interval is current.
     package func setRefreshInterval(
         _ interval: BackgroundRefresh.Interval, replacing seen: BackgroundRefresh.Interval? = nil, of app: AppID,
         at now: Timestamp
@@ -35,7 +35,7 @@ extension Store {
         }
     }
 
-    /// The last fetches that were sent, the latest first.
+    /// The last fetches that were sent, the latest first, at most 50.
     private func pastFetches(of app: AppID, _ db: Connection) throws -> [PastFetch] {
         try db.all(
             """
@@ -53,18 +53,18 @@ extension Store {
         }
     }
 
-    /// When the next fetch of any app is due.
+    /// The time of the next due fetch of any app.
     package func nextFetchTime() async throws -> Timestamp? {
         try await database.read { db in
             try db.first("SELECT min(next_at) FROM refresh WHERE next_at IS NOT NULL") { $0.timeOrNil(0) } ?? nil
         }
     }
 
-    /// Leaves out the fetches that fell due while the service was down, and gives up those that were never sent.
+    /// Skips the fetches that fell due while the service was down, and abandons the fetches that were never sent.
     ///
     /// - Parameters:
-    ///   - start: When the service started: what began later is of this run.
-    ///   - limit: Apps looked at in one commit.
+    ///   - start: When the service started. Fetches created later belong to this run.
+    ///   - limit: Apps handled in one commit.
     package func recoverRefresh(
         startedAt start: Timestamp, limit: Int = 100, at now: Timestamp
     ) async throws -> Aftermath {
@@ -79,7 +79,7 @@ extension Store {
         }
     }
 
-    /// - Returns: How many were looked at. They are pending no more.
+    /// - Returns: The number of fetches handled. None of them is pending any more.
     private func giveUpUnsentFetches(before start: Timestamp, _ limit: Int, _ transaction: Transaction) throws -> Int {
         let unsent = try transaction.db.all(
             """
@@ -97,7 +97,7 @@ extension Store {
         return unsent.count
     }
 
-    /// - Returns: How many were looked at. The next fetch of none of them is overdue any more.
+    /// - Returns: The number of apps handled. No next fetch of these apps is overdue any more.
     private func skipMissedFetches(_ limit: Int, _ transaction: Transaction) throws -> Int {
         let overdue = try transaction.db.all(
             "SELECT app FROM refresh WHERE next_at < ?1 ORDER BY next_at LIMIT ?2", transaction.now.milliseconds, limit
@@ -114,7 +114,7 @@ extension Store {
         return overdue.count
     }
 
-    /// Makes the launches of fetches that are due, up to `limit`. The caller asks for good conditions first.
+    /// Creates the launches of due fetches, up to `limit`. The caller checks the conditions first.
     package func beginDueFetches(at now: Timestamp, limit: Int) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let due = try transaction.db.all(
@@ -133,9 +133,9 @@ extension Store {
         }.1
     }
 
-    /// Fetches now, whatever the interval and the conditions.
+    /// Starts a fetch now, whatever the interval and the conditions.
     ///
-    /// - Throws: ``DomainError/refreshUnavailable(why:)`` while it is not allowed, cannot be sent, or a fetch is open.
+    /// - Throws: ``DomainError/refreshUnavailable(why:)`` if it is not allowed or possible, or a fetch is open.
     package func simulateFetch(of app: AppID, at now: Timestamp) async throws -> (LaunchRecord, Aftermath) {
         let (launchId, aftermath) = try await transact(at: now) { transaction -> String in
             guard let app = try self.readApp(app, transaction.db) else { throw DomainError.notFound }
@@ -170,7 +170,7 @@ extension Store {
         if next != nil { transaction.aftermath.hasDueLaunches = true }
     }
 
-    /// Notes that a client attached to a session of the app: the next fetch waits for an interval from now.
+    /// Records an attachment to a session of the app, which delays the next fetch by an interval from now.
     ///
     /// Writes nothing for an app that never fetches.
     func noteActivity(_ id: AppID, _ transaction: Transaction) throws {
@@ -180,7 +180,7 @@ extension Store {
         try save(refresh, of: app, transaction)
     }
 
-    /// Writes anew when the app fetches next, after its webhook changed.
+    /// Recomputes the time of an app's next fetch after its webhook changed.
     func scheduleRefresh(of app: AppRecord, _ transaction: Transaction) throws {
         let exists = try transaction.db.exists("SELECT 1 FROM refresh WHERE app = ?1", app.id.rawValue)
         if exists { try save(readRefresh(of: app.id, transaction.db), of: app, transaction) }
@@ -191,7 +191,7 @@ extension Store {
         return Self.obstacle(app, app.backgroundRefreshStatus.stricter(common))
     }
 
-    /// Why an app is not fetched at all, or nil.
+    /// The reason for which an app is not fetched at all, or `nil`.
     private static func obstacle(_ app: AppRecord, _ status: BackgroundRefreshStatus) -> String? {
         if app.isForceQuit { return "The app was force-quit and has not been activated." }
         switch status {
@@ -219,9 +219,9 @@ extension Store {
         return launchId
     }
 
-    /// A fetch is about to be sent: its deadline begins with the first attempt.
+    /// Records the first attempt of a fetch, which starts the fetch's deadline.
     ///
-    /// - Returns: Whether it may still be sent. What is beyond its deadline ends here.
+    /// - Returns: Whether the fetch may still be sent. A fetch beyond its deadline ends here.
     func noteFetchSent(
         _ launch: inout ClaimedLaunch, _ app: AppRecord, _ transaction: Transaction
     ) throws -> Bool {
@@ -240,7 +240,7 @@ extension Store {
         return true
     }
 
-    /// A fetch ends without a result, which counts as `failed`.
+    /// Ends a fetch without a result, which counts as `failed`.
     func expireFetch(_ launchId: String, id: Int64, _ app: AppRecord, _ transaction: Transaction) throws {
         var refresh = try readRefresh(of: app.id, transaction.db)
         guard let open = refresh.open, open.launchId.utf8.elementsEqual(launchId.utf8) else { return }
@@ -250,7 +250,7 @@ extension Store {
             "UPDATE launch SET result = ?2 WHERE id = ?1", id, BackgroundRefresh.Result.failed.rawValue)
     }
 
-    /// A fetch that was not sent, and will not be.
+    /// Abandons a fetch that was never sent.
     func abandonFetch(id: Int64, _ app: AppRecord, _ transaction: Transaction) throws {
         var refresh = try readRefresh(of: app.id, transaction.db)
         if let open = refresh.open {
@@ -260,9 +260,9 @@ extension Store {
         try transaction.move(launch: id, .clientAttached)
     }
 
-    /// Does what follows when an app's refresh status or webhook changed.
+    /// Applies the consequences of a changed refresh status or webhook of an app.
     ///
-    /// - Returns: Whether refresh was available and is not any more.
+    /// - Returns: Whether refresh was available before the change and is not available now.
     func refreshMayHaveChanged(
         from old: AppRecord, to new: AppRecord, oldCommon: BackgroundRefreshStatus,
         newCommon: BackgroundRefreshStatus, _ transaction: Transaction
@@ -291,7 +291,7 @@ extension Store {
         return oldStatus == .available && newStatus != .available
     }
 
-    /// Tells the app that its refresh status changed; an older notice that has not gone out is not needed any more.
+    /// Creates the launch that reports the changed refresh status. An older unsent launch of this kind is superseded.
     private func tellRefreshStatus(of app: AppRecord, _ transaction: Transaction) throws {
         let kind = LaunchKind.refreshStatusDidChange
         let older = try transaction.db.all(
@@ -304,7 +304,7 @@ extension Store {
 }
 
 extension BackgroundRefresh {
-    /// Why the next fetch is when it is, as far as the app's own history goes.
+    /// The reason for the time of the next fetch, as far as it depends on the app's own history.
     fileprivate var reason: String {
         if open != nil { return "A fetch is open." }
         guard let effectiveInterval else { return "The interval is never." }

@@ -2,18 +2,18 @@ package import Core
 import SQL
 
 extension AppRecord {
-    /// Why its launches wait, or nil when they can be sent.
+    /// The reason for which the app's launches are parked, or `nil` if they can be sent.
     package var parkReason: LaunchState.ParkReason? { isForceQuit ? .forceQuit : webhook.parkReason }
 }
 
 extension Store {
-    /// Changes an app, and what follows: launches are parked or released, background refresh stops or begins anew.
+    /// Changes an app, parks or releases its launches, and stops or restarts its background refresh.
     ///
-    /// A webhook that stops sends nothing more from this commit on. Its launches are parked or released in pieces, the
-    /// first of them here.
+    /// A stopped webhook sends nothing more from this commit on. Its launches are parked or released in batches, the
+    /// first of them in this commit.
     ///
-    /// - Parameter revision: What the caller believes the revision to be, or nil.
-    /// - Throws: ``DomainError/revisionMismatch`` when it is another one.
+    /// - Parameter revision: The revision that the caller expects, or `nil`.
+    /// - Throws: ``DomainError/revisionMismatch`` if the app has another revision.
     package func changeApp(
         _ id: AppID, _ changes: AppChanges, ifRevision revision: Int64?, at now: Timestamp
     ) async throws -> (AppRecord, Aftermath) {
@@ -35,7 +35,7 @@ extension Store {
         return (app, all)
     }
 
-    /// Whether what was known of the webhook's failures says nothing any more.
+    /// Whether the change of the webhook makes its recorded failures obsolete.
     private static func isRepaired(_ new: WebhookSettings, since old: WebhookSettings) -> Bool {
         new.state == .enabled && (old.state == .disabled || old.url != new.url)
     }
@@ -53,7 +53,7 @@ extension Store {
         } ?? WebhookHealth()
     }
 
-    /// The webhook answered with success: what was known of its failures says nothing any more.
+    /// Records a success of the webhook, which clears its recorded failures.
     package func noteWebhookAnswer(of app: AppID, at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { try self.noteSuccess(of: app, $0) }.1
     }
@@ -63,7 +63,7 @@ extension Store {
         if wasFailing { try transaction.hastenLaunches(of: app) }
     }
 
-    /// Counts a failed attempt against the webhook; after five days of nothing else it is disabled.
+    /// Counts a failed attempt against the webhook. Five days of failures only disable it.
     func noteFailure(of app: AppRecord, _ transaction: Transaction) throws {
         var health = try health(of: app.id, transaction.db)
         let isHopeless = health.failed(at: transaction.now)
@@ -82,7 +82,7 @@ extension Store {
         }
     }
 
-    /// Switches the webhook off, visibly, and parks what waits for it.
+    /// Disables the webhook with a visible reason, and parks its launches.
     func disable(_ app: AppRecord, _ reason: String, _ transaction: Transaction) throws {
         guard var current = try readApp(app.id, transaction.db), current.webhook.state != .disabled else { return }
         current.webhook.state = .disabled

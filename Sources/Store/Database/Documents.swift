@@ -2,20 +2,20 @@ import Base
 import Core
 import Formats
 
-/// A document that is not what its row says.
+/// A document that cannot be decoded as the type that its row implies.
 struct UnreadableDocument: Error {
-    /// The type that it should be.
+    /// The expected type.
     let type: String
     let reason: JSONError
 }
 
-/// Core values at rest: JSON text, or sealed whole where the value holds a secret.
+/// Core values at rest: JSON text, or sealed whole if the value holds a secret.
 struct Documents: Sendable {
     let sealer: Sealer
 
     func encode(_ value: some MemberValue) -> [UInt8] { value.bytesAtRest }
 
-    /// Seals the document, bound to the row that `context` names, where it holds a secret.
+    /// Seals the document, bound to the row that `context` names, if it holds a secret.
     func encode(_ value: some MemberValue, sealedAs context: String, if holdsSecrets: Bool) -> [UInt8] {
         holdsSecrets ? sealer.seal(value.bytesAtRest, boundTo: context) : value.bytesAtRest
     }
@@ -36,7 +36,7 @@ struct Documents: Sendable {
 }
 
 extension Documents {
-    /// What identifies the request for a task: the same for the same request, whatever its order of members.
+    /// The fingerprint of the request for a task: equal for equal requests, whatever the order of their members.
     func fingerprint(_ specification: TaskSpecification, _ body: [UInt8], _ isSuspended: Bool) -> [UInt8] {
         var specification = specification
         specification.traceparent = nil

@@ -1,16 +1,16 @@
 import SQL
 
 extension Store {
-    /// What was in a verb's way: nothing of it was done, and it can be tried again.
+    /// The reason for which a store operation failed without effect and can be retried.
     package enum Obstacle: Sendable {
-        /// The database had no room left.
+        /// The database had no space left.
         case noRoom
-        /// The database's server was out of reach. The log is told of that once, by the database.
+        /// The database's server was unreachable. The database logs this once.
         case away
-        /// Others held what was wanted, or a read took too long.
+        /// Other writers held the rows, or a read exceeded its time limit.
         case busy
 
-        /// Nil where another try would end the same way.
+        /// `nil` if a retry would fail in the same way.
         package init?(_ error: any Error) {
             guard let error = error as? SQLError else { return nil }
             if error.isFull {

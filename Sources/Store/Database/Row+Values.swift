@@ -1,7 +1,7 @@
 import Core
 import SQL
 
-/// A word in the database that this program does not know: a newer one wrote it, or the file is damaged.
+/// A raw value in the database that this program does not know: a newer program wrote it, or the file is damaged.
 struct UnknownValue: Error, CustomStringConvertible {
     let type: String
     let word: String
@@ -16,7 +16,7 @@ extension RawRepresentable<String> {
     }
 }
 
-/// What the domain keeps in columns of numbers and text.
+/// Conversions of domain values that columns of numbers and text hold.
 extension Row {
     func time(_ column: Column) -> Timestamp { Timestamp(milliseconds: integer(column)) }
 

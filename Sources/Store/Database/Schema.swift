@@ -3,12 +3,12 @@ import SQL
 /// The tables, as migrations that are applied once and in order.
 ///
 /// Documents (`…_document` columns) are Core values as JSON text, or sealed whole when they hold a secret. Times are
-/// milliseconds since 1970. What is finished lives in `task`; what is not has a row in `live` too, so that the scheduler
-/// and recovery read only what they need.
+/// milliseconds since 1970. A finished task has a row in `task` only. An unfinished task has a row in `live` too, so
+/// that the scheduler and recovery read only the rows that they need.
 ///
-/// States are the raw values of Core's enums, and the checks say which there are: not with `IN`, for which SQLite builds a
-/// table in each statement. No foreign key is declared: a parent goes first, so that no reader finds its children, and
-/// the janitor removes those a few rows at a time.
+/// States are the raw values of Core's enums, and the checks list them: not with `IN`, for which SQLite builds a table
+/// in each statement. No foreign key is declared: a parent is deleted first, so that no reader finds its children, and
+/// the janitor deletes the children a few rows at a time.
 enum Schema {
     static let migrations = [
         Migration(version: 10, sql: version10, onServer: storage), Migration(version: 11, sql: version11),
@@ -407,7 +407,7 @@ enum Schema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Small contents are mostly compressed already: to try it again for each costs a server more than it saves.
+    /// Small contents are mostly compressed already: a server would spend more on compressing them than it saves.
     private static let storage: StaticString = "ALTER TABLE content ALTER COLUMN bytes SET STORAGE EXTERNAL;"
 
     /// The tasks of an app, whatever their session: `id` gives their order, and each filter of the list has its index.
@@ -421,7 +421,7 @@ enum Schema {
         CREATE INDEX task_app_client ON task (app, client_task_id) WHERE client_task_id IS NOT NULL;
         """
 
-    /// Multipart uploads that were begun, so that each is completed or aborted.
+    /// Multipart uploads that have begun, so that each of them is completed or aborted.
     private static let version12: StaticString = """
         CREATE TABLE bucket_upload (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -438,8 +438,8 @@ enum Schema {
         CREATE INDEX bucket_upload_object ON bucket_upload (bucket, object_key);
         """
 
-    /// Who works on what, where many nodes have the store: `node` is the one that took a task and has not let go of it yet,
-    /// or that delivers a launch. A file has one node, which has no name.
+    /// The claims of nodes that share the store: `node` is the node that claimed a task and has not released it, or
+    /// that delivers a launch. A SQLite store has one node, which has no name.
     private static let version13: StaticString = """
         ALTER TABLE live ADD COLUMN node TEXT;
         CREATE INDEX live_node ON live (node) WHERE node IS NOT NULL;
@@ -458,8 +458,8 @@ enum Schema {
         CREATE INDEX presence_detached ON presence (detached_at) WHERE detached_at IS NOT NULL;
         """
 
-    /// Contents and bodies that are objects in the bucket of contents. A body is the bytes of its objects, one after the
-    /// other; `digest_document` says where the digest of a draft stands.
+    /// Contents and bodies that are objects in the bucket of contents. A body is the concatenation of its objects.
+    /// `digest_document` holds the resumable digest of a draft.
     private static let version14: StaticString = """
         ALTER TABLE content ADD COLUMN object TEXT;
         CREATE INDEX content_object ON content (object) WHERE object IS NOT NULL;
@@ -478,16 +478,16 @@ enum Schema {
         ALTER TABLE resume_data ADD COLUMN upload_document BLOB;
         """
 
-    /// The bytes that resume data keeps are stored bytes of its app, and go with it.
+    /// The bytes that resume data holds count as stored bytes of its app, and are deleted with the resume data.
     private static let version15: StaticString = """
         ALTER TABLE resume_data ADD COLUMN length INTEGER NOT NULL DEFAULT 0;
         CREATE INDEX resume_data_app ON resume_data (app);
         """
 
-    /// What nodes know of each other's work. `held_connection` has the connections of a node's downloads in segments,
-    /// beyond those that lanes count. `live.left_by` names the nodes that were taken over while they transferred the task,
-    /// and have not reported yet whether they crashed, `live.held_by` the node that suspended it for the moment, to cancel it
-    /// with resume data. A file to be removed has the node whose disk it is on, without a name where there is one node.
+    /// Records that nodes share about their work. `held_connection` counts the connections of a node's downloads in
+    /// segments, beyond those that lanes count. `live.left_by` names the nodes that were taken over while they
+    /// transferred the task and have not started again. `live.held_by` names the node that suspends the task to cancel
+    /// it with resume data. A row of `useless_file` names the node whose disk has the file; none with SQLite.
     private static let version16: StaticString = """
         CREATE TABLE held_connection (
             node TEXT NOT NULL,
@@ -513,8 +513,8 @@ enum Schema {
         DROP TABLE discarded_file;
         """
 
-    /// Stalls of sessions, see ``StallWatch``: an interval in milliseconds, none for sessions that are never judged; the
-    /// configuration of an older session has the default. `resets` counts resets, so that other nodes close connections.
+    /// Stalls of sessions, see ``StallWatch``: an interval in milliseconds, none for sessions that are never judged. An
+    /// older session gets the default interval. `resets` counts resets, so that other nodes close connections.
     private static let version17: StaticString = """
         ALTER TABLE session ADD COLUMN stall_interval INTEGER;
         UPDATE session SET stall_interval = 3600000;

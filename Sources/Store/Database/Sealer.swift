@@ -1,17 +1,17 @@
 import Base
 
-/// Why sealed bytes did not open.
+/// The reason for which sealed bytes do not open.
 package enum SealError: Error, Hashable {
-    /// Too short, or of a version that this program does not know.
+    /// The bytes are too short, or of a version that this program does not know.
     case malformed
-    /// Changed, sealed with another key, or moved from the row they were bound to.
+    /// The bytes were changed, sealed with another key, or copied from another row.
     case notAuthentic
 }
 
 /// Seals secrets at rest with AES-256-GCM.
 ///
 /// A sealed secret is one version byte (1), twelve random bytes of nonce, the ciphertext and its tag of sixteen bytes.
-/// It is bound to a context, the row it belongs to, so that a copy of it in another row does not open.
+/// Each is bound to a context, the row that it belongs to, so that a copy in another row does not open.
 package struct Sealer: Sendable {
     private static let version: UInt8 = 1
     private static let nonceLength = 12
@@ -24,14 +24,14 @@ package struct Sealer: Sendable {
         self.masterKey = masterKey
     }
 
-    /// Encrypts `plaintext`, to be opened with the same `context` only.
+    /// Encrypts `plaintext`. Only a call with the same `context` can open it.
     package func seal(_ plaintext: [UInt8], boundTo context: String) -> [UInt8] {
         let nonce = RandomBytes.make(Self.nonceLength)
         return [Self.version] + nonce
             + Cipher(key: masterKey).encrypt(plaintext, nonce: nonce, associated: Self.associated(context))
     }
 
-    /// Decrypts what ``seal(_:boundTo:)`` made.
+    /// Decrypts bytes that ``seal(_:boundTo:)`` returned.
     package func open(_ sealed: [UInt8], boundTo context: String) throws(SealError) -> [UInt8] {
         let head = 1 + Self.nonceLength
         guard sealed.count >= head + Cipher.tagLength, sealed[0] == Self.version else { throw .malformed }

@@ -2,19 +2,19 @@ import Base
 package import Core
 import SQL
 
-/// The key that the store's secrets are sealed with: whether it is the right one, and what is left without it.
+/// The key that seals the store's secrets: its check, and the repair of a store whose key is lost.
 extension Store {
     private static let checkContext = "master-key"
     private static let checkText = Array("urlsessiond".utf8)
 
-    /// Whether the secrets in the store open with the key that it was given. True for a store without any.
+    /// Whether the given key opens the secrets in the store. True for a store without secrets.
     package func hasRightKey() async throws -> Bool {
         try await database.read { [documents] db in
             if let check = try db.first("SELECT document FROM setting WHERE name = 'master-key'", read: { $0.blob(0) })
             {
                 return (try? documents.sealer.open(check, boundTo: Self.checkContext)) == Self.checkText
             }
-            // Of a version that kept no check: any app's secret tells.
+            // An older version kept no check: any app's secret serves instead.
             let secret = try db.first("SELECT secret, app FROM webhook_secret LIMIT 1") {
                 ($0.blob("secret"), $0.integer("app"))
             }
@@ -23,7 +23,7 @@ extension Store {
         }
     }
 
-    /// Keeps what tells the key that the store was given from any other.
+    /// Stores a check value by which a later start recognizes the key, unless there is one.
     package func keepKeyCheck() async throws {
         try await database.write { [documents] db in
             guard try !db.exists("SELECT 1 FROM setting WHERE name = 'master-key'") else { return }
@@ -35,13 +35,13 @@ extension Store {
 
     // MARK: Without the key
 
-    /// Makes the store usable after its key is lost: what only the key could open goes.
+    /// Makes the store usable after its key is lost, by removing everything that only the key could open.
     ///
     /// Credentials, cookies, answers to challenges and kept answers with secrets are removed. Sessions whose
-    /// configuration is lost are invalidated, and their tasks fail; so do tasks whose request is lost. Done in steps, and
-    /// again from the start where it was interrupted: the check is kept last.
+    /// configuration is lost are invalidated, and their tasks fail. Tasks whose request is lost fail too. The work runs
+    /// in steps. An interrupted repair starts again from the beginning, because the check is stored last.
     ///
-    /// - Parameter makeSecret: Makes the webhook secrets that stand for the lost ones.
+    /// - Parameter makeSecret: Generates the webhook secrets that replace the lost ones.
     package func loseSecrets(at now: Timestamp, makeSecret: @escaping @Sendable () -> [UInt8]) async throws {
         try await database.write { db in
             try db.execute("DELETE FROM setting WHERE name = 'master-key'")
@@ -76,7 +76,7 @@ extension Store {
         }
     }
 
-    /// Puts a request without a place to go where one was sealed, and fails its task. Says whether there was one.
+    /// Replaces sealed requests by one with an invalid URL and fails their tasks. Returns whether there were any.
     private func loseRequests(at now: Timestamp, limit: Int) async throws -> Bool {
         try await transact(at: now) { transaction in
             let db = transaction.db
@@ -102,8 +102,8 @@ extension Store {
         }.0
     }
 
-    /// Lets tasks that wait for a question that is lost go on; where they are asked for the same again, they ask anew.
-    /// Says whether there was one.
+    /// Resumes tasks that wait for a lost question. If their origin asks again, they ask the app again. Returns whether
+    /// there were any.
     private func leaveLostQuestions(at now: Timestamp, limit: Int) async throws -> Bool {
         try await transact(at: now) { transaction in
             let db = transaction.db
@@ -118,8 +118,8 @@ extension Store {
         }.0
     }
 
-    /// Fails the tasks of a session whose configuration was sealed, some at a time, and invalidates it. Says whether
-    /// there was one.
+    /// Fails the tasks of a session whose configuration was sealed, in batches, and invalidates the session. Returns
+    /// whether there was such a session.
     private func loseConfigurations(at now: Timestamp, limit: Int) async throws -> Bool {
         try await transact(at: now) { transaction in
             let db = transaction.db
@@ -144,7 +144,7 @@ extension Store {
         }.0
     }
 
-    /// Nowhere (RFC 6761 section 6.4).
+    /// A URL that never resolves (RFC 6761 section 6.4).
     private static let lostURL = "https://lost.invalid/"
 
     private func fail(_ live: LiveTask, _ reason: String, _ transaction: Transaction) throws {

@@ -1,7 +1,7 @@
 import SQL
 
 extension Store {
-    /// Writes all that a store has into a file that does not exist, while the store is used or not.
+    /// Exports the whole store into a file that does not exist yet. A service may be using the store.
     package static func export(_ place: Place, to path: String) throws {
         switch place {
         case .file(let file): try Database.export(file, to: path)
@@ -9,7 +9,7 @@ extension Store {
         }
     }
 
-    /// Fills an empty store that no service uses from a file that ``export(_:to:)`` wrote.
+    /// Fills an empty, unused store from a file that ``export(_:to:)`` wrote.
     package static func load(_ path: String, into place: Place) throws {
         switch place {
         case .file(let file): try Database.load(path, into: file)

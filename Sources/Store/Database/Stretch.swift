@@ -1,18 +1,18 @@
 import Core
 
-/// The positions of a list between two others, which are left out.
+/// The positions of a list between two bounds, which are excluded.
 struct Stretch {
     var low: Int64
     var high: Int64
 }
 
 extension ListSpan {
-    /// Places are given in the order of creation, so a moment is found by halving, whatever the list holds.
+    /// Positions ascend with the time of creation, so a binary search finds a time, whatever the length of the list.
     private static let places = 53
 
-    /// What is left of the list behind `cursor`, 0 for its beginning.
+    /// The part of the list after `cursor`; 0 is its beginning.
     ///
-    /// - Parameter next: The first place at a position or above it, and when it was created.
+    /// - Parameter next: Returns the first position at or above a given one, and its time of creation.
     func stretch(
         after cursor: Int64, _ next: (Int64) throws -> (position: Int64, createdAt: Timestamp)?
     ) rethrows -> Stretch {

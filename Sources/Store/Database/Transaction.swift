@@ -1,7 +1,6 @@
 package import Core
 import SQL
 
-/// A task that a commit completed.
 package struct CompletedTask: Sendable {
     package let id: TaskID
     package let session: SessionID
@@ -11,25 +10,25 @@ package struct CompletedTask: Sendable {
     package let error: TaskError?
 }
 
-/// What a commit leaves for others to do: whom to wake, what to stop, what to remove.
+/// The effects that a commit leaves to run: wake-ups, transfers to stop, files to remove.
 package struct Aftermath: Sendable {
     /// Sessions with new events, and their last `seq`.
     package var sessions: [SessionID: Int64] = [:]
-    /// When the first session is judged for a stall, if this commit set a moment.
+    /// When the first stall check is due that this commit scheduled, if any.
     package var stallCheckAt: Timestamp?
-    /// Sessions whose launch rule is to be asked again, and when.
+    /// Sessions whose launch rule is to be evaluated again, and when.
     package var launchChecks: [SessionID: Timestamp] = [:]
     package var hasQueuedTasks = false
     package var hasDueLaunches = false
-    /// The next moment that a delayed task is due, if this commit set one.
+    /// The earliest due time of a delayed task that this commit set, if any.
     package var wakeAt: Timestamp?
     package var transfersToStop: [TaskID] = []
-    /// Cancelled uploads of which a server has a part that it may forget.
+    /// Cancelled uploads of which a server holds a partial upload that it may discard.
     package var abandonedUploads: [TaskID] = []
     package var completedTasks: [CompletedTask] = []
     /// Files that nothing refers to any more, relative to the data folder.
     package var filesToRemove: [String] = []
-    /// Contents that expired before anybody acknowledged them.
+    /// Contents that expired unacknowledged.
     package var unreadContents = 0
 
     package init() {}
@@ -49,25 +48,25 @@ package struct Aftermath: Sendable {
     }
 }
 
-/// One transaction over the domain: it gathers what changes in each session and writes every counter once, at the end.
+/// One transaction over the domain: it collects the changes of each session and writes every counter once, at the end.
 ///
-/// Lives on the writer's thread, inside one closure.
+/// Used on the writer's thread only, inside one closure.
 final class Transaction {
     let db: Connection
     let documents: Documents
     let policies: Store.Policies
-    /// Whose transaction it is, where many nodes share the store.
+    /// The node that runs the transaction, if nodes share the store.
     let node: String?
     let now: Timestamp
     var aftermath = Aftermath()
     private var sessions: [SessionID: SessionEntry] = [:]
-    /// Rows that were read ahead; each serves once, since it may change afterwards.
+    /// Rows that were read ahead. Each is used once, because it may change afterwards.
     private var preread: [TaskID: LiveTask.Reading?] = [:]
-    /// What the launch rule asks besides, read ahead.
+    /// The other inputs of the launch rule, read ahead.
     private var circumstances: [SessionID: Circumstances] = [:]
-    /// Tasks that are completed, as ``flushCompleted()`` writes them.
+    /// Rows of completed tasks, for ``flushCompleted()``.
     private var completed: [[(any SQLBindable)?]] = []
-    /// Rows that are written at the end, all at once.
+    /// Rows that ``finish()`` inserts together.
     private var events: [[(any SQLBindable)?]] = []
     private var contents: [[(any SQLBindable)?]] = []
     private var queuedInLanes: [Int64: Int64] = [:]
@@ -90,20 +89,20 @@ final class Transaction {
         return entry
     }
 
-    /// The session's counters, where it is as the caller believes.
+    /// The session's counters, if its revision is the expected one.
     ///
-    /// - Parameter revision: What the caller believes the revision to be, or nil.
-    /// - Throws: ``DomainError/revisionMismatch`` when it is another one.
+    /// - Parameter revision: The revision that the caller expects, or `nil`.
+    /// - Throws: ``DomainError/revisionMismatch`` if the session has another revision.
     func session(_ id: SessionID, ifRevision revision: Int64?) throws -> SessionEntry {
         let session = try session(id)
         if let revision, revision != session.revision { throw DomainError.revisionMismatch }
         return session
     }
 
-    /// Reads the rows of tasks and of their sessions ahead of the calls that ask for each of them. Nothing may change one of the
-    /// tasks before its turn but what is done with it itself.
+    /// Reads the rows of tasks and their sessions ahead of the calls that need each of them. Until a task is handled,
+    /// only the work on the task itself may change its row.
     ///
-    /// - Parameter likely: Sessions that they are probably of: what is needed of those comes together with the tasks.
+    /// - Parameter likely: The probable sessions of the tasks, whose rows are read in the same round trip.
     func preread(_ tasks: [TaskID], likely: Set<SessionID> = []) throws {
         let tasks = Array(Set(tasks))
         let ids = Array(likely)
@@ -116,20 +115,19 @@ final class Transaction {
         try readSessions(preread.values.compactMap { $0?.session })
     }
 
-    /// Reads the counters of sessions.
     private func readSessions(_ ids: [SessionID]) throws {
         let unread = Set(ids).filter { sessions[$0] == nil }
         for entry in try SessionEntry.ask(Array(unread), db).get().joined() { sessions[entry.id] = entry }
     }
 
-    /// What was read of the circumstances ahead; nil where it may have changed since.
+    /// The launch rule's inputs that were read ahead; `nil` if they may have changed since.
     func circumstances(of session: SessionID) -> Circumstances? { circumstances[session] }
 
-    /// Something about questions was written.
+    /// Discards the circumstances that were read ahead, because a question changed.
     func questionsChanged() { circumstances = [:] }
 
-    /// The row of a task that is not completed. Nil as well where its session is forgotten: such a task is as good as
-    /// gone, and counted nowhere any more.
+    /// The row of a task that is not completed, or `nil`. A task of a deleted session also yields `nil`: the tombstone
+    /// hides it, and no counter includes it.
     func live(_ id: TaskID) throws -> LiveTask? {
         let reading: LiveTask.Reading?
         if let row = preread.removeValue(forKey: id) {
@@ -141,8 +139,8 @@ final class Transaction {
         return try reading.flatMap { try session($0.session).isForgotten ? nil : $0.task.get() }
     }
 
-    /// Shows the rows of tasks, each as it is when its turn comes. One that is as good as gone waits for nothing any
-    /// more, so that nothing is due for it.
+    /// Calls `body` with the row of each task, read when it is handled. For a task behind a tombstone the due times are
+    /// cleared instead, so that it never becomes due again.
     func forEachLive(_ tasks: [TaskID], _ body: (LiveTask) throws -> Void) throws {
         for id in tasks {
             if let live = try live(id) {
@@ -157,7 +155,7 @@ final class Transaction {
         }
     }
 
-    /// What becomes of a task's life; nothing is stored yet.
+    /// The task's life after an event. Stores nothing.
     func life(of live: LiveTask, after event: TaskLife.Event, crashes: Int) throws -> TaskLife {
         var life = live.life
         let isSuspect = Quarantine.verdict(after: crashes) == .runAlone
@@ -167,9 +165,9 @@ final class Transaction {
         return life
     }
 
-    /// Keeps lanes, counters and clocks in step with a task's life, by what it was and what it is.
+    /// Updates lanes, counters and clocks for a change of a task's life.
     ///
-    /// - Parameter before: Nil for a new task.
+    /// - Parameter before: The previous life, `nil` for a new task.
     func follow(_ before: TaskLife?, _ after: TaskLife, lane: Int64, of session: SessionEntry) {
         if before?.phase == .queued { addQueued(-1, lane: lane) }
         if after.phase == .queued { addQueued(1, lane: lane) }
@@ -194,15 +192,15 @@ final class Transaction {
 
     func addUnfinished(_ count: Int64, app: AppID) { unfinishedOfApps[app, default: 0] += count }
 
-    /// Counts bytes of bodies and contents that came or went.
+    /// Adds to the app's stored bytes of bodies and contents; negative for removed bytes.
     func addStored(_ count: Int64, app: AppID) { storedOfApps[app, default: 0] += count }
 
-    /// Bytes that came, less those that went, as far as they are not written yet.
+    /// The change of the app's stored bytes that is not written yet.
     func stored(of app: AppID) -> Int64 { storedOfApps[app] ?? 0 }
 
     func wake(at time: Timestamp) { aftermath.wakeAt = min(aftermath.wakeAt ?? time, time) }
 
-    /// Appends a kept event and answers its number.
+    /// Appends a stored event and returns its number.
     @discardableResult
     func append(
         _ kind: EventKind, to session: SessionEntry, task: TaskID? = nil, data: [UInt8]? = nil
@@ -213,13 +211,13 @@ final class Transaction {
         return session.lastSeq
     }
 
-    /// Keeps what a task brought.
+    /// Queues the row of a task's content for insertion.
     func keep(content row: [(any SQLBindable)?]) { contents.append(row) }
 
-    /// Ends a task for good: its row, and that of its life.
+    /// Completes a task: updates its row and deletes its row in `live`.
     func complete(task row: [(any SQLBindable)?]) { completed.append(row) }
 
-    /// Writes tasks that were completed, so that statements of the same transaction see it.
+    /// Writes the completed tasks, so that later statements of the transaction see them.
     func flushCompleted() throws {
         try db.executeAll(
             """
@@ -230,7 +228,7 @@ final class Transaction {
         completed = []
     }
 
-    /// Writes events and contents, so that statements of the same transaction see them.
+    /// Writes events and contents, so that later statements of the transaction see them.
     private func flushRows() throws {
         try db.executeAll(
             "INSERT INTO event (session, seq, kind, task, occurred_at, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)", events)
@@ -243,7 +241,7 @@ final class Transaction {
         contents = []
     }
 
-    /// Writes lane and app counters, so that statements of the same transaction see them.
+    /// Writes lane and app counters, so that later statements of the transaction see them.
     func flushCounters() throws {
         for (lane, count) in queuedInLanes where count != 0 {
             try db.execute(
@@ -269,7 +267,7 @@ final class Transaction {
         storedOfApps = [:]
     }
 
-    /// Writes what changed in each session, after ending invalidations and asking the launch rule.
+    /// Writes the changes of each session, after ending invalidations and evaluating the launch rule.
     func finish() throws -> Aftermath {
         try flushCompleted()
         try flushCounters()
@@ -295,7 +293,7 @@ final class Transaction {
 }
 
 extension Store {
-    /// Runs `body` as one transaction and answers what it leaves to do.
+    /// Runs `body` as one transaction and returns its result and aftermath.
     func transact<Result: Sendable>(
         at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Result
     ) async throws -> (Result, Aftermath) {
@@ -306,10 +304,10 @@ extension Store {
         }
     }
 
-    /// Runs `body` as one transaction and answers what it leaves to do.
+    /// Runs `body` as one transaction, reads its result after the commit, and returns the result and aftermath.
     ///
-    /// - Parameter body: Answers what gives the result, which is called after the commit. That it fails undoes nothing: the
-    ///   answers to a commit may be lost.
+    /// - Parameter body: Returns the closure that reads the result after the commit. An error of that closure undoes
+    ///   nothing, because the response to a commit may be lost.
     func transactThenRead<Value: Sendable>(
         at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> () throws -> Value
     ) async throws -> (Result<Value, any Error>, Aftermath) {

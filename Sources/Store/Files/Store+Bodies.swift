@@ -3,10 +3,10 @@ package import Core
 import SQL
 
 extension Store {
-    /// How long a body that no task needs is kept.
+    /// The retention of a body that no task uses.
     package static let bodyRetention = Duration.seconds(24 * 3600)
 
-    /// Keeps a body, or begins a draft of one.
+    /// Stores a body, or creates a draft.
     ///
     /// - Throws: ``DomainError/storedBytesExceeded(index:)``.
     package func addBody(
@@ -42,9 +42,9 @@ extension Store {
         try await database.read { db in try self.readBody(publicId, app, db).orNotFound() }
     }
 
-    /// Bodies and drafts of an app that use its room, without their bytes.
+    /// Bodies and drafts of an app that count against its quota, without their bytes.
     ///
-    /// A body that was deleted is among them while a task needs it.
+    /// A deleted body is included while a task uses it.
     package func bodies(
         of app: AppID, isComplete: Bool?, isInUse: Bool?, _ span: ListSpan = ListSpan(), after cursor: Int64,
         limit: Int
@@ -77,7 +77,7 @@ extension Store {
         }
     }
 
-    /// Moves a draft forward, or completes it when a digest is given.
+    /// Advances a draft, or completes it if a digest is given.
     package func advanceBody(
         _ publicId: String, app: AppID, length: Int64, digest: String?, limit: Int64, at now: Timestamp
     ) async throws -> BodyRecord {
@@ -93,9 +93,9 @@ extension Store {
         }
     }
 
-    /// Forgets a body. Tasks that use it keep it until they end.
+    /// Deletes a body. Tasks that use the body keep it until they end.
     ///
-    /// - Returns: The file to remove, where nothing uses it.
+    /// - Returns: The aftermath, with the file to remove if no task uses the body.
     package func deleteBody(_ publicId: String, app: AppID, at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             guard let body = try self.readBody(publicId, app, transaction.db) else { throw DomainError.notFound }
@@ -141,10 +141,10 @@ extension Store {
             mediaType: found.mediaType)
     }
 
-    /// Gives a new task its body and counts the use.
+    /// Attaches a body to a new task and counts the use.
     ///
-    /// - Throws: ``DomainError/bodyNotFound(index:)``; ``DomainError/contentNotFound(index:)`` where the content of a relay
-    ///   was dropped meanwhile.
+    /// - Throws: ``DomainError/bodyNotFound(index:)``; ``DomainError/contentNotFound(index:)`` if the content of a
+    ///   relay has been removed meanwhile.
     func attach(
         _ source: NewTask.Body, index: Int, app: AppID, _ transaction: Transaction
     ) throws -> (row: Int64, publicId: String, length: Int64) {
@@ -194,9 +194,9 @@ extension Store {
         }
     }
 
-    /// Gives a task the body that was fetched for it.
+    /// Attaches the body that was fetched for a task.
     ///
-    /// - Returns: False where the task is completed, or has one.
+    /// - Returns: False if the task is completed or already has a body.
     package func attach(_ source: NewTask.Body, to id: TaskID, at now: Timestamp) async throws -> Bool {
         try await transact(at: now) { [documents] transaction in
             guard let live = try transaction.live(id), live.body == nil,
@@ -214,7 +214,7 @@ extension Store {
         }.0
     }
 
-    /// Ends one use of a body. Without any, it is kept for a day, or goes at once when it was deleted.
+    /// Ends one use of a body. An unused body is kept for a day, or removed at once if it was deleted.
     func release(body id: Int64, _ transaction: Transaction) throws {
         let db = transaction.db
         let isDeleted = try db.first(
@@ -239,7 +239,7 @@ extension Store {
         if hasObjects { try discardObjects(ofBody: id, transaction) }
     }
 
-    /// Counts stored bytes against the app's limit.
+    /// Adds stored bytes to the app's total, up to its limit.
     func charge(_ bytes: Int64, to app: AppID, limit: Int64, _ db: Connection) throws {
         let stored = try db.first(
             """
@@ -263,7 +263,7 @@ extension BodyRecord {
 }
 
 extension BodyLocation.Place {
-    /// By the columns `file` and `bytes`, nil where both are.
+    /// The place in the columns `file` and `bytes`; `nil` if both are null.
     init?(_ row: Row) {
         if let file = row.textOrNil("file") {
             self = .file(file)

@@ -5,24 +5,24 @@ import SQL
 package struct UselessUpload: Hashable, Sendable {
     package var row: Int64
     package var key: String
-    /// Nil where the store's answer to its beginning was never noted.
+    /// `nil` if the response to the creation of the upload was never recorded.
     package var id: String?
     package var begunAt: Timestamp
-    /// Whether there is no upload to be aborted.
+    /// Whether the row stands for an object, so that there is no upload to abort.
     package var isObject = false
-    /// How often it could not be aborted.
+    /// The number of failed attempts to abort the upload.
     package var attempts: Int
 }
 
-/// A row is written before an upload begins, and removed when it is over. The newest one of a task that is not completed
-/// is needed; all others are to be aborted.
+/// A row is written before an upload begins, and removed after it ended. The newest row of an unfinished task is
+/// needed. All other uploads are to be aborted.
 extension Store {
-    /// Notes that an upload is about to begin.
+    /// Records that an upload is about to begin.
     ///
     /// - Parameters:
-    ///   - task: 0 for an upload that no task goes on with.
-    ///   - time: Until when it is needed all the same.
-    /// - Returns: Its row.
+    ///   - task: 0 for an upload that no task resumes.
+    ///   - time: The end of the period in which the upload is needed even without a task.
+    /// - Returns: The number of the row.
     package func beginUpload(
         of task: TaskID, bucket: String, key: String, at now: Timestamp, until time: Timestamp? = nil
     ) async throws -> Int64 {
@@ -36,12 +36,12 @@ extension Store {
         }
     }
 
-    /// Notes what the store calls an upload that has begun.
+    /// Records the id that the bucket gave to an upload.
     ///
     /// - Parameters:
-    ///   - bucket: For an upload whose row is gone, since nothing was found that it could have begun: it gets another one.
-    ///   - key: The same.
-    /// - Returns: False where the upload is to be aborted: its task is completed, or the row was gone.
+    ///   - bucket: For an upload whose row was removed because no upload was found: a new row is inserted.
+    ///   - key: Its object's key, for the same purpose.
+    /// - Returns: False if the upload is to be aborted: its task is completed, or the row was gone.
     package func note(
         upload id: String, row: Int64, bucket: String, key: String, at now: Timestamp
     ) async throws -> Bool {
@@ -63,11 +63,11 @@ extension Store {
         }
     }
 
-    /// How long a request that was broken off may take to have its effect all the same.
+    /// The longest time after which an aborted request may still take effect.
     private static let longestDelay = Duration.seconds(30)
 
-    /// Notes an object of a task that was completed meanwhile, to be removed: it may be in the bucket of contents, or appear
-    /// there soon.
+    /// Records the object of a task that was completed meanwhile for removal: the object may be in the bucket of
+    /// contents or appear there soon.
     package func noteLate(object key: String, at now: Timestamp) async throws {
         try await database.write { db in
             try db.execute(
@@ -79,7 +79,7 @@ extension Store {
         }
     }
 
-    /// Whether a task is not completed, and this node has it.
+    /// Whether a task is not completed and this node has claimed it.
     package func isHeld(_ task: TaskID) async throws -> Bool {
         try await database.read { [node] db in
             try db.exists(
@@ -87,12 +87,11 @@ extension Store {
         }
     }
 
-    /// Whether a task is not completed.
     package func isUnfinished(_ task: TaskID) async throws -> Bool {
         try await database.read { db in try db.exists("SELECT 1 FROM live WHERE task = ?1", task.rawValue) }
     }
 
-    /// Changes until when uploads are needed that no task goes on with.
+    /// Sets the end of the period in which uploads without a task are needed.
     package func extendUploads(rows: [Int64], until time: Timestamp) async throws {
         try await database.write { db in
             for row in rows {
@@ -101,9 +100,9 @@ extension Store {
         }
     }
 
-    /// Forgets an upload that is over. One whose id was noted meanwhile, which then is not over, stays.
+    /// Deletes the row of an ended upload. A row with a newly recorded id stays.
     ///
-    /// - Parameter id: As it was read; nil where it was not known.
+    /// - Parameter id: The upload's id as it was read, `nil` if it was unknown.
     package func forgetUpload(row: Int64, id: String?) async throws {
         try await database.write { db in
             try db.execute(
@@ -111,7 +110,7 @@ extension Store {
         }
     }
 
-    /// Tries again later to abort an upload.
+    /// Postpones the next attempt to abort an upload.
     package func postponeUpload(row: Int64, until time: Timestamp) async throws {
         try await database.write { db in
             try db.execute(
@@ -119,7 +118,7 @@ extension Store {
         }
     }
 
-    /// Uploads of a bucket that are to be aborted, the first due first.
+    /// Uploads of a bucket that are to be aborted, the earliest due first.
     package func uselessUploads(
         of bucket: String, at now: Timestamp, limit: Int
     ) async throws -> [UselessUpload] {
@@ -140,8 +139,8 @@ extension Store {
         }
     }
 
-    /// What the store calls the uploads of an object that are noted here; nil while one that is needed, besides that of
-    /// `row`, has begun and its name is not noted yet.
+    /// The recorded ids of the uploads of an object. `nil` if another needed upload than the one of `row` has begun and
+    /// its id is not recorded yet.
     package func uploads(of key: String, bucket: String, besides row: Int64, at now: Timestamp) async throws -> Set<
         String
     >? {
@@ -157,9 +156,9 @@ extension Store {
         }
     }
 
-    /// Stores what a task that is not completed has behind it, besides the commits of the scheduler.
+    /// Stores the progress of an unfinished task, outside the scheduler's commits.
     ///
-    /// - Returns: False where the task is completed.
+    /// - Returns: False if the task is completed.
     package func keep(_ progress: TaskProgress, of task: TaskID) async throws -> Bool {
         try await database.write { [documents] db in
             try db.change(

@@ -2,9 +2,9 @@ package import Core
 import SQL
 
 extension Store {
-    /// Where a finished task's bytes are.
+    /// The location of a finished task's content.
     ///
-    /// - Throws: ``DomainError/notFound`` before the task is finished or when it left no content.
+    /// - Throws: ``DomainError/notFound`` if the task is not finished or left no content.
     package func content(of task: TaskID) async throws -> ContentLocation {
         try await database.read { db in
             let found = try db.first(
@@ -25,7 +25,7 @@ extension Store {
 
     /// Frees a content at once. Repeating it changes nothing.
     ///
-    /// - Throws: ``DomainError/notFound``; ``DomainError/revisionMismatch`` where it is not as expected.
+    /// - Throws: ``DomainError/notFound``; ``DomainError/revisionMismatch`` if the content does not match `expected`.
     package func claimContent(
         of task: TaskID, expecting expected: ClaimCondition? = nil, at now: Timestamp
     ) async throws -> Aftermath {
@@ -46,10 +46,10 @@ extension Store {
         }.1
     }
 
-    /// Looks at up to `limit` matching tasks of a session, beginning after a number, and frees their contents.
+    /// Frees the contents of up to `limit` matching tasks of a session, starting after a number.
     ///
-    /// - Parameter revision: What the caller believes the session's revision to be, or nil.
-    /// - Returns: How many have a content, how many of those were not expired, and the last number looked at, nil at the end.
+    /// - Parameter revision: The session's revision that the caller expects, or `nil`.
+    /// - Returns: The numbers of contents and of freed contents, and the last number visited, `nil` at the end.
     /// - Throws: ``DomainError/revisionMismatch``.
     package func claimContents(
         _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int,
@@ -74,7 +74,7 @@ extension Store {
         return (result.0, result.1, result.2, aftermath)
     }
 
-    /// Expires contents that were not acknowledged in time. Acknowledged ones have a retention of their own.
+    /// Expires contents that were not acknowledged in time. Acknowledged contents have a retention of their own.
     func expireUnacknowledgedContents(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let db = transaction.db
         let wanted = max(1, rows / 4)
@@ -109,7 +109,7 @@ extension Store {
 }
 
 extension ContentRecord {
-    /// - Parameter expiresAt: An acknowledgement may have set another time than the row's.
+    /// - Parameter expiresAt: The expiry, which an acknowledgement may have changed from the row's.
     init(_ row: Row, expiresAt: Timestamp?) throws {
         self.init(
             length: row.integer("length"),

@@ -1,10 +1,10 @@
 package import Core
 import SQL
 
-/// Tasks that wait until the disk has room for what is still to come.
+/// Tasks that wait until the disk has space for the rest of their content.
 extension Store {
-    /// Those who need the least, and those who need the most of all that keep something, up to `limit` of each. What one
-    /// keeps at another node is of no use here: it would need all of its content.
+    /// The tasks with the smallest need, and those with the largest need among tasks with a partial file, up to `limit`
+    /// of each. A partial file at another node does not count: the task needs space for its whole content here.
     package func tasksWaitingForDisk(at now: Timestamp, limit: Int) async throws -> [DiskPlan.Waiting] {
         try await database.read { [node, documents] db in
             func read(_ row: Row) throws -> DiskPlan.Waiting {
@@ -35,12 +35,12 @@ extension Store {
         }
     }
 
-    /// Whether any task waits for its turn.
+    /// Whether any task is queued.
     package func hasQueuedTasks() async throws -> Bool {
         try await database.read { db in try db.exists("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1") }
     }
 
-    /// Lets tasks that waited for the disk into the queue.
+    /// Queues tasks that waited for disk space.
     package func endWaitForDisk(of tasks: [TaskID], at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             try transaction.forEachLive(tasks) { live in
@@ -49,8 +49,8 @@ extension Store {
         }.1
     }
 
-    /// Stores that a waiting task's partial file is gone. It begins anew when there is room for all of its content, or
-    /// ends where that happened too often.
+    /// Records that a waiting task's partial file is gone. The task restarts when there is space for its whole content,
+    /// or fails if this happened too often.
     package func noteEmptied(_ id: TaskID, at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             guard let live = try transaction.live(id) else { return }
@@ -68,6 +68,6 @@ extension Store {
 }
 
 extension Settlement {
-    /// Whether the task waits until the disk has room.
+    /// Whether the task waits for disk space.
     package var waitsForDisk: Bool { if case .waitsForDisk = verdict { true } else { false } }
 }

@@ -1,21 +1,21 @@
 package import Core
 import SQL
 
-/// An object that a new row was to name has been removed since it was written or read.
+/// The object that a new row was to refer to has been removed since it was written or read.
 package struct ObjectGone: Error {}
 
 /// Objects in the bucket of contents.
 ///
-/// Each key is noted as an upload before anything is written there. The commit that first names the object forgets the
-/// note, and the commit that removes the last reference notes it again: so a row of `bucket_upload` stands for all that is to
-/// be removed, unless its task goes on with it.
+/// Each key is recorded as an upload before any byte is written under it. The commit that first refers to the object
+/// deletes the record, and the commit that removes the last reference inserts it again. A row of `bucket_upload`
+/// therefore marks an object for removal, unless its task resumes the upload.
 extension Store {
-    /// What uploads into the bucket of contents are noted under. No bucket that apps may name has this name.
+    /// The bucket name of recorded uploads into the bucket of contents. No bucket that apps can name has this name.
     package static let contentsBucket = "contents"
-    /// Noted in place of an upload's name where there is an object, and no upload.
+    /// Recorded instead of an upload's id if there is an object and no upload.
     static let noUpload = ""
 
-    /// Whether a content or a body is in an object.
+    /// Whether a content or body refers to the object.
     package func isNamed(object key: String) async throws -> Bool {
         try await database.read { db in try self.isNamed(object: key, db) }
     }
@@ -28,7 +28,7 @@ extension Store {
             """, key)
     }
 
-    /// Whether the store knows a key: a row refers to it, an upload writes it, or it is to be removed.
+    /// Whether the store knows a key: a row refers to it, an upload writes it, or its removal is recorded.
     package func isKnown(object key: String) async throws -> Bool {
         try await database.read { db in
             if try self.isNamed(object: key, db) { return true }
@@ -37,7 +37,7 @@ extension Store {
         }
     }
 
-    /// Whether the bucket of contents has anything that this store names.
+    /// Whether this store refers to any object in the bucket of contents.
     package func namesObjects() async throws -> Bool {
         try await database.read { db in
             try db.exists(
@@ -48,9 +48,9 @@ extension Store {
         }
     }
 
-    /// Takes an object that no row names for removal: from now on no row can name it.
+    /// Claims the removal of an unreferenced object: from now on no row can refer to it.
     ///
-    /// - Returns: False where a row names it, so that it stays.
+    /// - Returns: False if a row refers to the object, which therefore stays.
     package func claimRemoval(ofObject key: String, row: Int64) async throws -> Bool {
         try await database.write { db in
             guard try !self.isNamed(object: key, db) else { return false }
@@ -59,10 +59,10 @@ extension Store {
         }
     }
 
-    /// In place of a task, for an object that is being removed.
+    /// The task number of an object that is being removed.
     private static let removal: Int64 = -1
 
-    /// Whether a row may begin to name an object: one names it already, or it is noted, and is not being removed.
+    /// Whether a new row may refer to an object: a row already does, or it is recorded and not being removed.
     private func mayBeNamed(object key: String, _ db: Connection) throws -> Bool {
         if try self.isNamed(object: key, db) { return true }
         let tasks = try db.all(
@@ -71,13 +71,13 @@ extension Store {
         return !tasks.isEmpty && !tasks.contains(Self.removal)
     }
 
-    /// From now on a row names the object, which stays.
+    /// Publishes the object: deletes its record, because a row refers to it.
     func publish(object key: String, _ db: Connection) throws {
         try db.execute(
             "DELETE FROM bucket_upload WHERE bucket = ?1 AND object_key = ?2", Self.contentsBucket, key)
     }
 
-    /// Notes an object for removal, unless another row names it.
+    /// Records an object for removal, unless another row refers to it.
     func discard(object key: String, _ transaction: Transaction) throws {
         try transaction.db.execute(
             """
@@ -96,10 +96,10 @@ extension Store {
         }
     }
 
-    /// Puts objects behind those that a body has.
+    /// Appends objects to those of a body.
     ///
-    /// - Parameter position: Of their first byte in the body.
-    /// - Throws: ``ObjectGone`` where one of the objects has been removed, or is being removed.
+    /// - Parameter position: The offset of the first object in the body.
+    /// - Throws: ``ObjectGone`` if one of the objects has been removed or is being removed.
     func insert(_ objects: [StoredObject], ofBody id: Int64, at position: Int64, _ db: Connection) throws {
         var position = position
         for object in objects {
@@ -112,9 +112,9 @@ extension Store {
         }
     }
 
-    /// Moves a draft forward, or completes it when a digest is given.
+    /// Advances a draft, or completes it if a digest is given.
     ///
-    /// - Returns: Nil where the draft does not end at `offset` any more, because another request appended to it.
+    /// - Returns: `nil` if the draft no longer ends at `offset`, because another request appended to it.
     package func appendBody(
         _ publicId: String, app: AppID, at offset: Int64, _ objects: [StoredObject], digest: String?,
         _ draftDigest: DraftDigest, limit: Int64, at now: Timestamp

@@ -1,16 +1,16 @@
 package import Core
 import SQL
 
-/// The content of a task is being moved to its destination, which takes as long as a rename and a commit: the command is to be
-/// repeated then.
+/// The content of a task is being moved to its destination, which lasts for a rename and a commit. The caller repeats
+/// the command afterwards.
 package struct MoveUnderWay: Error, Hashable {
     package init() {}
 }
 
 extension Store {
-    /// Notes where the content of a task is about to be moved. From then on the task ends as its move does.
+    /// Records a planned move of a task's content. From then on the task ends with the outcome of the move.
     ///
-    /// - Returns: False where the task is completed or deleted, or another node's, so that nothing is to be moved.
+    /// - Returns: False if the task is completed, deleted or claimed by another node, so that nothing may be moved.
     package func plan(_ move: PlannedMove, of task: TaskID) async throws -> Bool {
         try await database.write { [documents, node] db in
             try db.change(
@@ -22,7 +22,7 @@ extension Store {
         }
     }
 
-    /// Moves that this node has planned, and of which no commit tells how they went.
+    /// Moves that this node has planned and whose outcome no commit has recorded.
     package func plannedMoves() async throws -> [(task: TaskID, move: PlannedMove)] {
         try await database.read { [documents, node] db in
             try db.all(
@@ -36,7 +36,7 @@ extension Store {
         }
     }
 
-    /// Forgets the moves that this node had planned when it ended, after they were looked at.
+    /// Deletes the moves that this node had planned when it ended, after their inspection.
     package func forgetPlannedMoves() async throws {
         try await database.write { [node] db in
             try db.execute(
@@ -46,7 +46,7 @@ extension Store {
         }
     }
 
-    /// Notes that a task has another request than the one whose content is being moved.
+    /// Records that the task's request changed while its content is being moved.
     func outdateMove(of live: LiveTask, _ db: Connection) throws {
         guard let document = live.plannedMove else { return }
         var move = try documents.decode(PlannedMove.self, document)
@@ -55,7 +55,7 @@ extension Store {
             "UPDATE live SET move_document = ?2 WHERE task = ?1", live.id.rawValue, documents.encode(move))
     }
 
-    /// Whether content of a session's tasks is being moved to its destination.
+    /// Checks that no content of a session's tasks is being moved to its destination.
     ///
     /// - Throws: ``MoveUnderWay``.
     func checkMoves(in session: SessionID, _ db: Connection) throws {
@@ -65,7 +65,7 @@ extension Store {
         for move in moves { try checkMove(move) }
     }
 
-    /// Whether the content of a task is being moved to its destination.
+    /// Checks that the content of a task is not being moved to its destination.
     ///
     /// - Throws: ``MoveUnderWay``.
     func checkMove(_ document: [UInt8]?) throws {

@@ -1,16 +1,16 @@
 package import Core
 import SQL
 
-/// Files that nothing refers to any more. Each is noted with the node whose disk has it, and removed there.
+/// Files that no row refers to any more. Each is recorded with the node whose disk has it, and removed by that node.
 extension Store {
-    /// The name of this node in rows of files.
+    /// The name of this node in the rows of files.
     private var disk: String { node ?? "" }
 
-    /// Notes a file for removal, so that a crash before the removal leaves no orphan.
+    /// Records a file for removal, so that a crash before the removal leaves no orphan.
     ///
-    /// A node that is gone needs no note: should it come back, it removes at its start what nothing refers to.
+    /// A file of a removed node needs no record: if the node returns, it removes unreferenced files at its start.
     ///
-    /// - Parameter owner: The node whose disk has the file; nil for this one.
+    /// - Parameter owner: The node whose disk has the file; `nil` for this node.
     func discard(_ file: String, on owner: String? = nil, _ transaction: Transaction) throws {
         guard let owner, owner != disk else {
             try transaction.db.execute(
@@ -22,7 +22,7 @@ extension Store {
             "INSERT INTO useless_file (node, path) VALUES (?1, ?2) ON CONFLICT DO NOTHING", owner, file)
     }
 
-    /// Notes what a task has left on the disk of another node, which it does not go on with.
+    /// Records the files that a task left on the disk of another node, which does not resume it.
     package func discardFiles(of task: TaskID, _ progress: TaskProgress, at now: Timestamp) async throws {
         guard let owner = progress.node, owner != node else { return }
         _ = try await transact(at: now) { transaction in
@@ -33,7 +33,7 @@ extension Store {
         }
     }
 
-    /// Files of this node that are noted for removal, up to `limit`, in the order of their paths.
+    /// Files of this node that are recorded for removal, up to `limit`, in the order of their paths.
     package func discardedFiles(after path: String = "", limit: Int) async throws -> [String] {
         try await database.read { [disk] db in
             let own = try db.all(
@@ -47,9 +47,9 @@ extension Store {
         }
     }
 
-    /// Forgets notes of files of this node that are gone, some in one commit.
+    /// Deletes the records of removed files of this node, 500 in each commit.
     ///
-    /// - Returns: How many commits that took.
+    /// - Returns: The number of commits.
     @discardableResult
     package func forgetDiscardedFiles(_ paths: [String]) async throws -> Int {
         var rest = paths[...]
@@ -67,7 +67,7 @@ extension Store {
         return commits
     }
 
-    /// Forgets the notes of nodes that are gone.
+    /// Deletes the records of nodes that are gone.
     func forgetFiles(but nodes: Set<String>, _ db: Connection) throws {
         let owners = try db.all("SELECT DISTINCT node FROM useless_file WHERE node <> ''") { $0.text(0) }
         for owner in owners where !nodes.contains(owner) {
@@ -75,10 +75,10 @@ extension Store {
         }
     }
 
-    /// Whether a file below this node's data folder belongs to something.
+    /// Whether a file below this node's data folder is referred to or may be in use by a task.
     package func isNeeded(file path: String) async throws -> Bool {
         try await database.read { db in
-            // Partial files and contents have the number of their task, which may be about to tell of them.
+            // Partial files and contents are named by their task, whose commit may be about to refer to them.
             let isOfTask = path.hasPrefix("partial/") || path.hasPrefix("contents/")
             let task = isOfTask ? path.split(separator: "/").last.flatMap { Int64($0) } : nil
             if let task, try self.hasFiles(TaskID(task), db) { return true }
@@ -91,8 +91,8 @@ extension Store {
         }
     }
 
-    /// Whether a task that is not completed may have files at this node: it is in flight here or was here last, or no node
-    /// is known for it yet, so that it may begin here at any moment.
+    /// Whether an unfinished task may have files at this node: it is in flight here, was last here, or has no known
+    /// node yet, so that it may start here at any moment.
     private func hasFiles(_ task: TaskID, _ db: Connection) throws -> Bool {
         try db.first("SELECT node, progress_document FROM live WHERE task = ?1", task.rawValue) { row in
             guard let node = self.node else { return true }

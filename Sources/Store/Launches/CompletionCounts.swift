@@ -1,10 +1,10 @@
 import Core
 import SQL
 
-/// How many tasks of a session had completed, by outcome: kept with each `task.didComplete`, so that the completions
-/// between two of them are a difference.
+/// The numbers of completed tasks of a session by outcome. Each `task.didComplete` stores them, so that the completions
+/// between two events are a difference.
 extension TaskCounts {
-    /// Five numbers in the order of ``Outcome``, with commas between.
+    /// Five numbers in the order of ``Outcome``, separated by commas.
     var completions: [UInt8] {
         Array(Outcome.allCases.map { String(self[$0]) }.joined(separator: ",").utf8)
     }
@@ -17,7 +17,7 @@ extension TaskCounts {
 }
 
 extension TaskCounts {
-    /// As a session's row keeps them.
+    /// The counts in a session's row.
     init(_ row: Row) {
         self.init()
         suspended = row.integer("suspended")

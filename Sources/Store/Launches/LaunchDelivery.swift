@@ -1,6 +1,6 @@
 package import Core
 
-/// A launch whose turn has come, with what its request needs.
+/// A claimed launch, with the data that its request needs.
 package struct ClaimedLaunch: Sendable {
     package var id: Int64
     package var launchId: String
@@ -11,40 +11,40 @@ package struct ClaimedLaunch: Sendable {
     package var kind: LaunchKind
     package var reasons: LaunchRule.Reasons
     package var lastSeq: Int64
-    /// From 1.
+    /// The number of the attempt, from 1.
     package var attempt: Int
-    /// What earlier attempts sent.
+    /// The body that earlier attempts sent, if any.
     package var body: [UInt8]?
     package var traceparent: String?
     package var createdAt: Timestamp
-    /// When attempts end; of a fetch, its deadline.
+    /// The end of attempts; for a fetch, its deadline.
     package var expiresAt: Timestamp
     package var webhook: WebhookSettings
-    /// How the fetch before this one ended.
+    /// The result of the previous fetch.
     package var previousResult: BackgroundRefresh.Result?
-    /// The app's status and the operator's, the stricter of the two.
+    /// The stricter of the app's status and the operator's.
     package var refreshStatus: BackgroundRefreshStatus
 }
 
-/// What a session's launch tells of: its pending events.
+/// The contents of a session's launch: its pending events.
 package struct LaunchContents: Sendable {
     package var pendingEvents: Int64
-    /// The completions among them.
+    /// The completions among the pending events.
     package var taskCounts: TaskCounts
-    /// The first of them.
+    /// The first pending events.
     package var events: [EventRecord]
 }
 
-/// How one attempt ended.
+/// The outcome of one attempt.
 package struct LaunchReport: Sendable {
     package enum Verdict: Hashable, Sendable {
-        /// 2xx, with what its body answers, if anything.
+        /// 2xx, with the answer in its body, if any.
         case succeeded(LaunchAnswer?)
         /// `wasAnswered`: the receiver sent a status.
         case failed(retryAfter: Duration?, wasAnswered: Bool)
-        /// 410: the receiver wants no more of them.
+        /// 410: the receiver rejects all further launches.
         case gone
-        /// The service stops; the attempt is not charged.
+        /// The service is shutting down. The attempt is not charged.
         case interrupted
     }
 
@@ -59,14 +59,14 @@ package struct LaunchReport: Sendable {
     }
 }
 
-/// What the sender has to do, and when to look again.
+/// The work due for the sender, and the time of its next check.
 package struct LaunchAgenda: Sendable {
-    /// Launches wait for an attempt.
+    /// Whether launches are due for an attempt.
     package var hasDueLaunches: Bool
-    /// Deadlines or leases have passed.
+    /// Whether deadlines or leases have passed.
     package var hasExpired: Bool
-    /// Launches are being parked or released.
+    /// Whether launches are being parked or released.
     package var hasUnsettled: Bool
-    /// The next moment, after now, at which there is something to do.
+    /// The next moment, after now, at which work is due.
     package var next: Timestamp?
 }

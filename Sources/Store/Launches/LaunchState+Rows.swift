@@ -1,12 +1,12 @@
 import Core
 import SQL
 
-/// A launch in its row: `state_document` is its state, the columns beside it are what is looked for, derived from it.
+/// A launch in its row: `state_document` is its state. The other columns are derived from the state for queries.
 extension Transaction {
-    /// Writes a new launch, due at once or parked.
+    /// Inserts a new launch, due at once or parked.
     ///
-    /// - Parameter session: The one that launches its app.
-    /// - Returns: Its number.
+    /// - Parameter session: The session that launches its app, if any.
+    /// - Returns: The number of the launch.
     @discardableResult
     func insertLaunch(
         _ launchId: String, _ kind: LaunchKind, of app: AppID, for session: SessionEntry? = nil,
@@ -27,7 +27,7 @@ extension Transaction {
         return id
     }
 
-    /// Takes a launch to its next state. All events go through here.
+    /// Applies an event to a launch. Every change of a launch's state uses this function.
     @discardableResult
     func move(launch id: Int64, _ event: LaunchState.Event) throws -> [LaunchState.Effect] {
         let row = try db.first("SELECT app, state_document FROM launch WHERE id = ?1", id) {
@@ -73,7 +73,7 @@ extension Store {
             """, id
         ) { row in
             var state = try documents.decode(LaunchState.self, row.blob("state_document"))
-            // A breaker keeps all of an app's launches.
+            // An open circuit breaker delays all of an app's launches.
             if case .pending(let count, let due) = state, let openUntil = row.timeOrNil("open_until") {
                 state = .pending(attempts: count, nextAttemptAt: max(due, openUntil))
             }

@@ -2,11 +2,11 @@ package import Core
 import SQL
 
 extension Store {
-    /// Takes what an app answers to a launch by a call. The same answer again changes nothing.
+    /// Accepts an app's answer to a launch through a call. A repeated equal answer changes nothing.
     ///
-    /// - Parameter epoch: Of the client's attachment, where it holds one.
-    /// - Throws: ``DomainError/notFound``; of a session's launch ``DomainError/attachmentFenced`` and
-    ///   ``DomainError/acknowledgementOutOfRange(lastSeq:)``, of a fetch ``DomainError/fetchLate``.
+    /// - Parameter epoch: The epoch of the client's attachment, if it has one.
+    /// - Throws: ``DomainError/notFound``; for a session's launch ``DomainError/attachmentFenced`` and
+    ///   ``DomainError/acknowledgementOutOfRange(lastSeq:)``, for a fetch ``DomainError/fetchLate``.
     package func answer(
         _ launchId: String, app: AppID, with answer: LaunchAnswer, epoch: Int64?, at now: Timestamp
     ) async throws -> Aftermath {
@@ -15,20 +15,20 @@ extension Store {
             let id = try self.launchID(launchId, app: app.id, transaction.db)
             return try self.take(answer, to: id, launchId, of: app, .call(epoch: epoch), transaction)
         }
-        // What the lateness changed is kept, so it is told from outside the transaction.
+        // The commit keeps the effects of a late answer, so the error is thrown outside the transaction.
         guard isInTime else { throw DomainError.fetchLate }
         return aftermath
     }
 
-    /// How an answer came.
+    /// The way in which an answer arrived.
     enum AnswerPath {
         case webhook
         case call(epoch: Int64?)
     }
 
-    /// Does what follows from an answer of the right kind, however it came.
+    /// Applies an answer of the right kind, whatever its path.
     ///
-    /// - Returns: Whether it was in time. The result of a fetch can be late; a session's launch can always be completed.
+    /// - Returns: Whether the answer was in time. The result of a fetch can be late; a session's completion cannot.
     func take(
         _ answer: LaunchAnswer, to id: Int64, _ launchId: String, of app: AppRecord, _ path: AnswerPath,
         _ transaction: Transaction
@@ -42,9 +42,9 @@ extension Store {
         }
     }
 
-    /// Completes a session's launch: acknowledges, records `session.didFinishEvents`, ends attachments made with it.
+    /// Completes a session's launch: acknowledges, appends `session.didFinishEvents` and ends the launch's attachment.
     ///
-    /// Late, it still acknowledges.
+    /// A late completion still acknowledges.
     private func complete(
         _ id: Int64, _ launchId: String, through: Int64?, _ path: AnswerPath, _ transaction: Transaction
     ) throws {
@@ -64,7 +64,7 @@ extension Store {
         let effects = try transaction.move(launch: id, .complete)
         if effects.contains(.acknowledge) { try acknowledge(through: through, session, transaction) }
         guard effects.contains(.finishEvents) else { return }
-        // An invalid session has told its last event already.
+        // The log of an invalid session ends with its last event.
         if session.state.phase != .invalid {
             try transaction.append(.didFinishEvents, to: session, data: Array(launchId.utf8))
         }
@@ -74,7 +74,7 @@ extension Store {
         try endAttachment(of: session, launchId, transaction)
     }
 
-    /// Takes the result of a fetch; beyond the deadline it is none.
+    /// Stores the result of a fetch. A result after the deadline is discarded.
     private func finishFetch(
         _ id: Int64, _ launchId: String, of app: AppRecord, _ result: BackgroundRefresh.Result,
         _ transaction: Transaction
@@ -85,7 +85,7 @@ extension Store {
                 .finished(launchId: launchId, result), identifier: app.identifier, at: transaction.now)
             guard isNew else { return true }
         } catch {
-            // The deadline counts, not the timer that looks after it.
+            // The deadline decides, not the timer that enforces it.
             try expireFetch(launchId, id: id, app, transaction)
             return false
         }

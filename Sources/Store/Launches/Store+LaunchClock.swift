@@ -2,9 +2,9 @@ package import Core
 import SQL
 
 extension Store {
-    /// Ends what took too long: `launched` beyond its deadline is a failed attempt, a lease that ended is given back.
+    /// Ends overdue states: a launch in `launched` beyond its deadline fails its attempt, an expired lease is released.
     ///
-    /// - Parameter jitter: Numbers in `0..<1`, one for each launch.
+    /// - Parameter jitter: Returns numbers in `0..<1`, one for each launch.
     package func expireLaunches(
         at now: Timestamp, limit: Int, jitter: @escaping @Sendable () -> Double
     ) async throws -> Aftermath {
@@ -45,10 +45,10 @@ extension Store {
         }.1
     }
 
-    /// Recovers launches after a start: those in flight are sent again with the same id, and no attempt is charged.
+    /// Recovers launches after a start: launches in flight are sent again with the same id, with no attempt charged.
     ///
-    /// What has been overdue for a while is spread. A fetch that was sent runs into its deadline. What was being parked
-    /// or released when the service ended is parked or released.
+    /// Launches that have been overdue for a while are spread. A sent fetch runs into its deadline. Interrupted parking
+    /// or releasing of launches continues.
     package func recoverLaunches(at now: Timestamp) async throws -> Aftermath {
         var aftermath = try await transact(at: now) { transaction in
             let others = try self.livingOthers(transaction.db)
@@ -69,7 +69,7 @@ extension Store {
         return aftermath
     }
 
-    /// Has the launches go out again that a node was delivering. A fetch that was sent runs into its deadline.
+    /// Requeues the launches that a node was delivering. A sent fetch runs into its deadline.
     func takeBackLaunches(of node: String?, _ transaction: Transaction) throws {
         let interrupted = try transaction.db.all(
             """
@@ -86,10 +86,10 @@ extension Store {
         }
     }
 
-    /// A stop longer than this is felt by receivers: what fell due meanwhile comes gently.
+    /// The shortest stop that receivers notice: launches that fell due during a longer one are spread.
     static let longStop = Duration.seconds(60)
 
-    /// Has the launches of apps put in order whose turn a long stop has left overdue.
+    /// Schedules the settling of apps whose launches a long stop has left overdue.
     ///
     /// - Returns: Whether there may be more such apps.
     private func noteLongStop(at now: Timestamp) async throws -> Bool {
@@ -102,6 +102,6 @@ extension Store {
         }
     }
 
-    /// Finished launches are kept for this long.
+    /// The retention of finished launches.
     package static let launchRetention = Duration.seconds(30 * 86_400)
 }

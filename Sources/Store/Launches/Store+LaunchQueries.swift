@@ -9,7 +9,7 @@ extension Store {
     ) async throws -> [(cursor: Int64, launch: LaunchRecord)] {
         try await database.read { db in
             let stretch = try Self.stretch(of: span, after: cursor, db)
-            // An index leads to the app's launches, whose words are compared one by one.
+            // An index finds the app's launches. Their states and kinds are compared row by row.
             let (states, kinds) = (Self.listed(states), Self.listed(kinds))
             let ids =
                 switch span.order {
@@ -44,12 +44,12 @@ extension Store {
         }
     }
 
-    /// The words between commas, which `LIKE` finds one in; `nil` for none, which match all.
+    /// The words between commas, for a search with `LIKE`; `nil` for an empty set, which matches all.
     private static func listed<Word: RawRepresentable<String>>(_ words: Set<Word>) -> String? {
         words.isEmpty ? nil : ",\(words.map(\.rawValue).joined(separator: ",")),"
     }
 
-    /// The launches of all apps that lie in a span.
+    /// The positions of a span in the launches of all apps.
     static func stretch(of span: ListSpan, after cursor: Int64, _ db: Connection) throws -> Stretch {
         try span.stretch(after: cursor) { place in
             try db.first("SELECT id, created_at FROM launch WHERE id >= ?1 ORDER BY id LIMIT 1", place) {

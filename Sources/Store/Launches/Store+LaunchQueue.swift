@@ -1,13 +1,13 @@
 package import Core
 import SQL
 
-/// The queue of launches: each app's row says when it can be served next, so that no query has to read all due launches to find
-/// whose turn it is.
+/// The queue of launches: the row of each app has the time of its next launch, so that no query reads all due launches
+/// to find the next app.
 ///
-/// `next_launch_at` is never later than it should be: a launch that becomes due moves it forward, a look at the app
-/// that finds it too early puts it right. Apps that are due at one moment follow each other by `launch_turn`.
+/// `next_launch_at` is never too late. A launch that becomes due moves it forward, and a visit of an app that finds it
+/// too early corrects it. Apps that are due at the same time are ordered by `launch_turn`.
 extension Transaction {
-    /// A launch can be sent from a moment on.
+    /// Records that a launch of the app is due from `moment`.
     func launchBecomesDue(of app: AppID, at moment: Timestamp) throws {
         aftermath.hasDueLaunches = true
         try db.execute(
@@ -17,18 +17,18 @@ extension Transaction {
             """, app.rawValue, moment.milliseconds)
     }
 
-    /// What waits for a breaker need not wait any longer.
+    /// Makes launches that wait for the circuit breaker due now.
     func hastenLaunches(of app: AppID) throws {
         let hastened = try db.change(
             "UPDATE app SET next_launch_at = ?2 WHERE id = ?1 AND next_launch_at > ?2", app.rawValue, now.milliseconds)
         if hastened > 0 { aftermath.hasDueLaunches = true }
     }
 
-    /// Puts an app in its place in the queue, by what waits for it.
+    /// Updates an app's position in the queue from its pending launches.
     ///
     /// - Parameters:
-    ///   - moment: Nothing of it is sent before.
-    ///   - turn: Where it was served just now.
+    ///   - moment: The earliest time of the app's next launch.
+    ///   - turn: The app's turn, if it was served now.
     func requeue(_ app: AppID, notBefore moment: Timestamp, turn: Int64? = nil) throws {
         var next: Int64?
         for urgency in LaunchUrgency.allCases {
@@ -48,14 +48,14 @@ extension Transaction {
     }
 }
 
-/// Which of an app's launches goes first.
+/// The order among an app's launches.
 enum LaunchUrgency: String, CaseIterable {
-    /// A person wants it sent.
+    /// The operator or the app requested it.
     case redelivered
     case firstAttempt
     case retry
 
-    /// Nil where it stays what it was.
+    /// `nil` if the urgency does not change.
     init?(of state: LaunchState, after event: LaunchState.Event) {
         switch event {
         case .putOff: return nil
@@ -68,18 +68,18 @@ enum LaunchUrgency: String, CaseIterable {
 // MARK: - Claiming
 
 extension Store {
-    /// Takes due launches: one of each app in turn, then another of each; first attempts before retries.
+    /// Claims due launches in rounds of one launch per app, with first attempts before retries.
     ///
-    /// Looks at no more apps than it may take launches and are under way, and reads of each what it takes. Apps whose
-    /// breakers are open are put off on the way.
+    /// Visits at most as many apps as launches may be claimed and are in flight, and reads only the launches that it
+    /// claims. Apps whose circuit breakers are open are postponed.
     ///
-    /// - Parameter limit: How many at most: one call is one short transaction.
-    /// - Returns: What was taken, in the order of its turns, and whether there may be more to take at once.
+    /// - Parameter limit: The maximum number of launches: one call is one short transaction.
+    /// - Returns: The claimed launches in the order of their turns, and whether more may be claimed at once.
     package func claimDueLaunches(
         _ slots: LaunchSlots, limit: Int, leaseUntil: Timestamp, at now: Timestamp
     ) async throws -> (claimed: [ClaimedLaunch], hasMore: Bool, aftermath: Aftermath) {
         let (result, aftermath) = try await transact(at: now) { transaction -> ([ClaimedLaunch], Bool) in
-            // Apps that have no place left may stand before those that have one.
+            // Apps without a free slot may precede apps that have one.
             let window = limit + slots.busyApps
             let due = try transaction.db.all(
                 "SELECT id FROM app WHERE next_launch_at <= ?1 ORDER BY next_launch_at, launch_turn, id LIMIT ?2",
@@ -95,27 +95,27 @@ extension Store {
     }
 }
 
-/// A claim under way.
+/// A claim in progress.
 private struct LaunchClaim {
     let store: Store
     let transaction: Transaction
     let leaseUntil: Timestamp
     let status: BackgroundRefreshStatus
     var slots: LaunchSlots
-    /// How many it may still take.
+    /// The number of launches that may still be claimed.
     var left: Int
     var taken: [ClaimedLaunch] = []
 
     private struct Visit {
         let app: AppRecord
         let health: WebhookHealth
-        /// That of the last launch that was taken.
+        /// The turn of the last claimed launch.
         var turn: Int64?
     }
 
-    /// Takes one launch of each app, then another of each, while there is room.
+    /// Claims launches in rounds of one launch per app, while slots are free.
     ///
-    /// - Returns: How many apps it looked at; each stands in its new place.
+    /// - Returns: The number of apps visited. Each of them has a new position in the queue.
     mutating func serve(_ due: [AppID]) throws -> Int {
         var (looked, visits): (Int, [Visit]) = (0, [])
         for id in due where left > 0 && slots.hasRoom(for: id) {
@@ -138,7 +138,7 @@ private struct LaunchClaim {
         return looked
     }
 
-    /// Reads an app, and puts it off when nothing of it may be sent.
+    /// Reads an app. Postpones the app if none of its launches may be sent.
     private func look(at id: AppID) throws -> Visit? {
         guard let app = try store.readApp(id, transaction.db) else { return nil }
         if app.parkReason != nil {

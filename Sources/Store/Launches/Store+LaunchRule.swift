@@ -3,7 +3,7 @@ package import Core
 import SQL
 
 extension Transaction {
-    /// Asks whether sessions have to launch their app, and writes the launches if so.
+    /// Evaluates the launch rule of sessions and writes the resulting launches.
     func askLaunchRule(of sessions: [SessionEntry]) throws {
         let sessions = sessions.filter { !$0.isForgotten && $0.sendsLaunches }
         let unknown = sessions.map(\.id).filter { circumstances(of: $0) == nil }
@@ -15,12 +15,12 @@ extension Transaction {
         }
     }
 
-    /// What the rule asks for besides the session's own row.
+    /// The launch rule's inputs besides the session's own row.
     struct Circumstances {
-        /// The newest events of open questions.
+        /// The newest events of open questions, by kind.
         fileprivate var challenge: Int64 = 0
         fileprivate var delayedRequest: Int64 = 0
-        /// Clients at other nodes.
+        /// Whether clients are attached at other nodes, and when the last one detached.
         fileprivate var isAttachedElsewhere = false
         fileprivate var lastDetachedElsewhere: Timestamp?
     }
@@ -59,7 +59,7 @@ extension Transaction {
         }
     }
 
-    /// Streams and waits from memory and from other nodes' rows, leases from the session's.
+    /// The presence in a session: streams and held requests here and at other nodes, and the attachment lease.
     private func presence(of session: SessionEntry, _ circumstances: Circumstances) throws -> Presence {
         var presence = policies.presence(session.id)
         presence.isAttached = presence.isAttached || circumstances.isAttachedElsewhere
@@ -103,7 +103,7 @@ extension Transaction {
 }
 
 extension WebhookSettings {
-    /// Why launches wait, or nil when they can be sent.
+    /// The reason for which launches are parked, or `nil` if they can be sent.
     package var parkReason: LaunchState.ParkReason? {
         if url == nil { return .noURL }
         switch state {
@@ -122,7 +122,7 @@ extension Store {
         session.book.closed(launch)
     }
 
-    /// A client came by itself: a launch that has not gone out yet is not needed.
+    /// Supersedes a launch that has not been sent, because a client attached by itself.
     func welcomeClient(of session: SessionEntry, _ transaction: Transaction) throws {
         guard let launch = session.book.openLaunch else { return }
         if try transaction.move(launch: launch, .clientAttached).contains(.makeRoom) {
@@ -131,7 +131,7 @@ extension Store {
         }
     }
 
-    /// A client attached by itself.
+    /// Records that a client attached by itself.
     package func clientAttached(
         to id: SessionID, _ kind: Presence.Kind, at now: Timestamp
     ) async throws -> Aftermath {
@@ -143,7 +143,7 @@ extension Store {
         }.1
     }
 
-    /// Asks the launch rule of sessions again, after clients left.
+    /// Evaluates the launch rule of sessions after clients have detached.
     package func askLaunchRules(of sessions: [SessionID], at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             for id in sessions {
@@ -155,7 +155,7 @@ extension Store {
         }.1
     }
 
-    /// Sessions with unacknowledged events, after a cursor. For the start, when no client is attached.
+    /// Sessions with unacknowledged events, after a cursor. Used at start, when no client is attached.
     package func unacknowledgedSessions(after cursor: SessionID, limit: Int) async throws -> [SessionID] {
         try await database.read { db in
             try db.all(

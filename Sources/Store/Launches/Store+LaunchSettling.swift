@@ -1,20 +1,20 @@
 package import Core
 import SQL
 
-/// Bringing an app's open launches in line with its webhook: parked when it cannot be sent to, released one after the
-/// other when it can again, and so what a long stop has left overdue.
+/// Adjusts an app's open launches to its webhook: they are parked while the webhook is unusable, and released one after
+/// the other when it is usable again. Launches that a long stop left overdue are released in the same way.
 ///
-/// A piece at a time, in the order of their creation. `settled_launch` is the last that was looked at, `next_release_at`
-/// when the next may go; until the last piece nothing of the app is sent.
+/// Batches follow the order of creation. `settled_launch` is the last adjusted launch, `next_release_at` the time of
+/// the next release. Until the last batch is done, no launch of the app is sent.
 extension Store {
-    /// Launches in one piece.
+    /// Launches in one batch.
     static let settledAtOnce = 200
-    /// Released launches follow each other at this distance.
+    /// The distance between two released launches.
     static let releaseInterval = Duration.milliseconds(200)
 
-    /// Does a piece for an app that waits for one.
+    /// Adjusts one batch of launches of an app that needs it.
     ///
-    /// - Returns: Whether there may be more to do.
+    /// - Returns: Whether more may be left to do.
     package func settleLaunches(at now: Timestamp) async throws -> (hasMore: Bool, aftermath: Aftermath) {
         try await transact(at: now) { transaction in
             let id = try transaction.db.first(
@@ -26,7 +26,7 @@ extension Store {
         }
     }
 
-    /// Does the first piece, after an app's webhook has changed.
+    /// Adjusts the first batch, after an app's webhook has changed.
     func beginSettlingLaunches(of app: AppRecord, _ transaction: Transaction) throws {
         try transaction.db.execute(
             "UPDATE app SET settled_launch = 0, next_release_at = ?2, next_launch_at = NULL WHERE id = ?1",
@@ -73,7 +73,7 @@ extension Store {
         if last == nil { try transaction.requeue(app.id, notBefore: now) }
     }
 
-    /// An unsent fetch is given up instead: it is not made up for later.
+    /// Parks a launch. An unsent fetch is abandoned instead, because fetches are not made up for.
     private func park(
         _ id: Int64, _ kind: LaunchKind, isPending: Bool, _ app: AppRecord, _ reason: LaunchState.ParkReason,
         _ transaction: Transaction
@@ -85,7 +85,7 @@ extension Store {
     private func release(_ id: Int64, at moment: Timestamp, _ transaction: Transaction) throws {
         let now = transaction.now
         try transaction.move(launch: id, .enabled(nextAttemptAt: moment))
-        // The time spent parked is not taken from the attempts.
+        // The time while parked does not shorten the time for attempts.
         try transaction.db.execute(
             """
             UPDATE launch SET expires_at = CASE WHEN body IS NULL THEN ?2 \

@@ -2,7 +2,7 @@ package import Core
 import SQL
 
 extension Store {
-    /// What the launch sender has to do. A few look-ups in indexes.
+    /// The work due for the launch sender. Costs a few index look-ups.
     package func launchAgenda(at now: Timestamp) async throws -> LaunchAgenda {
         try await database.read { db in try self.launchAgenda(at: now, db) }
     }
@@ -23,16 +23,16 @@ extension Store {
             hasDueLaunches: due, hasExpired: expired, hasUnsettled: isUnsettled, next: next ?? nil)
     }
 
-    /// Takes a launch for its next attempt.
+    /// Claims a launch for its next attempt.
     ///
-    /// - Returns: Nil where it is not to be sent: a fetch beyond its deadline ends here.
+    /// - Returns: `nil` if the launch is not to be sent: a fetch beyond its deadline ends here.
     func claim(
         _ id: Int64, of app: AppRecord, status: BackgroundRefreshStatus, leaseUntil: Timestamp,
         _ transaction: Transaction
     ) throws -> ClaimedLaunch? {
         try transaction.move(launch: id, .claim(leaseUntil: leaseUntil))
         if let node { try transaction.db.execute("UPDATE launch SET node = ?2 WHERE id = ?1", id, node) }
-        // Until the body is written the launch tells of everything there is.
+        // Until the body is written, the launch covers all events.
         try transaction.db.execute(
             """
             UPDATE launch SET last_seq = (SELECT last_seq FROM session WHERE session.id = launch.session) \
@@ -66,12 +66,12 @@ extension Store {
         }
     }
 
-    /// Of the events in one webhook: receivers take only so much.
+    /// The maximum size of the events in one webhook request, because receivers limit request bodies.
     private static let maximumLaunchBytes = 1 << 20
 
-    /// What a session's launch tells. The same work however many events are pending.
+    /// The contents of a session's launch. The cost does not depend on the number of pending events.
     ///
-    /// - Parameter limit: How many of the events themselves.
+    /// - Parameter limit: The maximum number of events to include.
     package func launchContents(
         of session: SessionID, through lastSeq: Int64, limit: Int
     ) async throws -> LaunchContents {
@@ -92,7 +92,7 @@ extension Store {
         }
     }
 
-    /// Counts completions by what the first and the last of them tell: how many there were of each outcome up to it.
+    /// Counts completions as the difference between the totals that the first and last completion event carry.
     func completions(
         of session: SessionID, after: Int64, through lastSeq: Int64, _ db: Connection
     ) throws -> TaskCounts {
@@ -115,9 +115,9 @@ extension Store {
         return counts
     }
 
-    /// Keeps the bytes that every attempt sends. The first that are kept stay.
+    /// Stores the body that every attempt sends. A stored body is never replaced.
     ///
-    /// - Returns: What is kept.
+    /// - Returns: The stored body.
     package func freezeBody(_ body: [UInt8], of id: Int64) async throws -> [UInt8] {
         try await database.write { db in
             try db.first(
@@ -126,9 +126,9 @@ extension Store {
         }
     }
 
-    /// Stores how an attempt ended: its row, the launch's state, the webhook's health and what follows from them.
+    /// Stores the outcome of an attempt: its row, the launch's state, the webhook's health and their consequences.
     ///
-    /// What the app or a person decided meanwhile stays.
+    /// A decision of the app or the operator in the meantime prevails.
     ///
     /// - Parameter jitter: A number in `0..<1`.
     package func record(_ report: LaunchReport, jitter: Double, at now: Timestamp) async throws -> Aftermath {
@@ -183,7 +183,7 @@ extension Store {
     ) throws {
         let launch = report.launch
         if launch.kind == .refreshStatusDidChange {
-            // A notice: there is nothing to complete.
+            // A notice has nothing to complete.
             if isUnderWay { try transaction.move(launch: launch.id, .complete) }
             return
         }
@@ -192,7 +192,7 @@ extension Store {
                 _ = try take(answer, to: launch.id, launch.launchId, of: app, .webhook, transaction)
                 return
             } catch DomainError.acknowledgementOutOfRange {
-                // It completed more than there is: it was launched, at least.
+                // The answer completed events that do not exist, but it proves that the app was launched.
                 try note("The answer completes events that do not exist.", on: launch, transaction.db)
             }
         }
@@ -215,7 +215,7 @@ extension Store {
         }
     }
 
-    /// What follows when attempts have ended: the session may launch again for newer causes alone.
+    /// Applies the consequences of an exhausted launch: only newer causes may launch the session's app again.
     func giveUp(_ id: Int64, _ app: AppRecord, _ transaction: Transaction) throws {
         let row = try transaction.db.first(
             "SELECT public_id, session, last_seq, kind FROM launch WHERE id = ?1", id

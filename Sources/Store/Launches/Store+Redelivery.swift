@@ -3,10 +3,10 @@ import SQL
 
 /// Redelivery: makes launches due now, whatever their schedule and the webhook's circuit breaker say.
 extension Store {
-    /// Sends an open or exhausted launch again now.
+    /// Redelivers an open or exhausted launch.
     ///
-    /// - Throws: ``DomainError/launchNotOpen`` once it is completed or superseded, is a fetch that ended, or is exhausted
-    ///   while the session has another one open.
+    /// - Throws: ``DomainError/launchNotOpen`` if it is completed, superseded, an ended fetch, or exhausted while the
+    ///   session has another open launch.
     package func redeliver(
         _ launchId: String, app: AppID, at now: Timestamp
     ) async throws -> (LaunchRecord, Aftermath) {
@@ -21,12 +21,12 @@ extension Store {
         return (try await launch(launchId, app: app), aftermath)
     }
 
-    /// Looks at up to `limit` launches of an app before `cursor`, 0 for the newest, and sends again those that match.
+    /// Visits up to `limit` launches of an app before `cursor`, 0 for the newest, and redelivers those that match.
     ///
-    /// The newest come first: of several that are exhausted, a session gets back the one that tells the most.
+    /// The newest come first: of several exhausted launches, a session reopens the one with the most events.
     ///
-    /// - Returns: How many that are not over matched, how many are sent again, and the last that was looked at, nil at the
-    ///   end.
+    /// - Returns: The number of matching launches that can be redelivered, the number redelivered, and the last launch
+    ///   visited, `nil` at the end.
     package func redeliver(
         _ filter: LaunchFilter, of app: AppID, before cursor: Int64, limit: Int, at now: Timestamp
     ) async throws -> (matched: Int, changed: Int, last: Int64?, aftermath: Aftermath) {
@@ -55,13 +55,13 @@ extension Store {
         return (result.0, result.1, result.2, aftermath)
     }
 
-    /// - Returns: Whether it is sent again: what is under way or waits for the webhook is sent anyway.
-    /// - Throws: ``DomainError/launchNotOpen``; then nothing has changed.
+    /// - Returns: Whether it is redelivered. A launch in flight or parked is sent anyway.
+    /// - Throws: ``DomainError/launchNotOpen``, with nothing changed.
     private func redeliver(
         _ launch: RedeliverableLaunch, of app: AppID, _ transaction: Transaction
     ) throws -> Bool {
         guard launch.mayBeSentAgain else { throw DomainError.launchNotOpen }
-        // A fetch has one deadline, which another attempt would not move.
+        // A fetch has one deadline, which another attempt would not extend.
         if launch.kind == .performFetch, launch.phase == .launched { return false }
         if launch.phase == .exhausted { try reopen(launch, transaction) }
         try transaction.move(launch: launch.id, .redeliver)
@@ -72,7 +72,7 @@ extension Store {
         return true
     }
 
-    /// Makes an exhausted launch its session's open one again.
+    /// Makes an exhausted launch the open launch of its session again.
     private func reopen(_ launch: RedeliverableLaunch, _ transaction: Transaction) throws {
         guard let session = launch.session else { return }
         guard let entry = try? transaction.session(session), !entry.isForgotten else {
@@ -94,7 +94,7 @@ extension Store {
     }
 }
 
-/// What says whether a launch can be sent again.
+/// The columns that decide whether a launch can be redelivered.
 private struct RedeliverableLaunch {
     let id: Int64
     let kind: LaunchKind
@@ -110,7 +110,7 @@ private struct RedeliverableLaunch {
         sessionIdentifier = row.textOrNil("session_identifier")
     }
 
-    /// Whether it is not over, or over only because attempts were. An exhausted fetch is not made up for later.
+    /// Whether the launch is open or exhausted. An exhausted fetch is not made up for.
     var mayBeSentAgain: Bool {
         switch phase {
         case .pending, .delivering, .launched, .parked: true

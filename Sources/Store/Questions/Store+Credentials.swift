@@ -3,7 +3,7 @@ package import Core
 import SQL
 
 extension Store {
-    /// Keeps a credential for a protection space, for one session or for the app. Replaces the one before.
+    /// Stores a credential for a protection space, for one session or for the app. Replaces the previous one.
     package func keep(
         _ credential: Credential, for space: ProtectionSpace, app: AppID, session: SessionID?, credentialId: String,
         at now: Timestamp
@@ -31,7 +31,7 @@ extension Store {
             documents.encode(credential, sealedAs: "credential/\(credentialId)", if: true), now.milliseconds)
     }
 
-    /// Whether a credential was stored for whom a question is about, since the attempt that asks looked.
+    /// Whether a credential for the question's protection space was stored since the attempt read them.
     func isAnswered(
         _ question: Question, for session: SessionEntry, known: Set<String>, _ db: Connection
     ) throws -> Bool {
@@ -43,7 +43,7 @@ extension Store {
         ) { $0.text(0) }.contains { !known.contains($0) }
     }
 
-    /// The credentials for a host's port that may be sent without asking: the session's before the app's, then the
+    /// The credentials for a host and port that are sent without a question: the session's before the app's, each
     /// newest first.
     package func credentials(
         host: String, port: Int, app: AppID, session: SessionID
@@ -134,10 +134,10 @@ extension Store {
 
     private static func place(_ host: String, _ port: Int) -> String { "\(host.asciiLowercased):\(port)" }
 
-    /// Bytes of a realm that are part of a key as they are: an entry of a server's index has less than 2,704 bytes.
+    /// The longest realm in a key, in bytes: an entry of PostgreSQL's index has less than 2,704 bytes.
     private static let longestRealm = 1024
 
-    /// By what one protection space is told from another. No scheme is called `long`.
+    /// The key that identifies a protection space. No scheme is called `long`.
     static func key(_ space: ProtectionSpace) -> String {
         let place = place(space.host, space.port)
         let kind = "\(space.scheme)/\(space.isProxy ? "proxy/" : "")\(space.authenticationMethod.rawValue)"

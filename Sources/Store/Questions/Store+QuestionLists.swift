@@ -14,7 +14,7 @@ extension Store {
                 }
             }
             let list = span.order == .ascending ? Self.questionIDs : Self.newestQuestionIDs
-            // By the index of each state, as there is none of several.
+            // One query per state, because each index covers one state.
             let found = try (states.isEmpty ? [nil] : states.map(Optional.init)).flatMap {
                 try list(app, session, $0, stretch, limit, db)
             }
@@ -23,7 +23,7 @@ extension Store {
         }
     }
 
-    /// By the index that the filter allows. Of a session's questions the state is looked at one by one.
+    /// Uses the index that the filter allows. The states of a session's questions are compared row by row.
     private static func questionIDs(
         _ app: AppID, _ session: SessionID?, _ state: QuestionState.Phase?, _ stretch: Stretch, _ limit: Int,
         _ db: Connection

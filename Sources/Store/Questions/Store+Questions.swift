@@ -33,11 +33,11 @@ extension Store {
         }
     }
 
-    /// Takes a question to its next state.
+    /// Applies an event to a question.
     ///
     /// - Parameters:
-    ///   - waiting: How many tasks wait for it, where it ends with some.
-    ///   - answer: The document of what the app answered.
+    ///   - waiting: The number of tasks that wait for the question, if it ends with some.
+    ///   - answer: The document of the app's answer.
     @discardableResult
     private func move(
         question id: Int64, _ event: QuestionState.Event, waiting: Int64? = nil, answer: [UInt8]? = nil,
@@ -51,7 +51,7 @@ extension Store {
         let effects = try state.handle(event, deadline: deadline, at: transaction.now)
         guard state != before else { return effects }
         transaction.questionsChanged()
-        // No task is left to be released where the only waiting one fails.
+        // If the only waiting task fails, no task is left to resume.
         let isReleasing = effects.contains(.release) && (waiting ?? 0 > 1 || !effects.contains(.failTask))
         try transaction.db.execute(
             """
@@ -63,8 +63,8 @@ extension Store {
         return effects
     }
 
-    /// Has a task wait for the app: for the open question of its session about the same protection space, else for one of
-    /// its own, with its event.
+    /// Makes a task wait for the app: for the session's open question about the same protection space, otherwise for a
+    /// new question with its event.
     func ask(
         _ question: Question, _ questionId: String, _ deadline: Timestamp, _ live: LiveTask, _ session: SessionEntry,
         _ transaction: Transaction
@@ -74,12 +74,12 @@ extension Store {
             ?? open(question, questionId, space, deadline, live, session, transaction)
     }
 
-    /// By what open questions are told apart: two keys that servers show are two questions.
+    /// The key that distinguishes open questions: two public keys of a server make two questions.
     private static func spaceKey(_ space: ProtectionSpace) -> String {
         Digest.of(Array("\(key(space))\n\(space.serverPublicKey ?? "")".utf8)).hexadecimal
     }
 
-    /// The open question that a task waits for as well; nil where there is none to join.
+    /// The open question that the task joins; `nil` if there is none.
     private func join(
         _ question: Question, _ space: String?, _ session: SessionEntry, _ db: Connection
     ) throws -> QuestionID? {
@@ -91,7 +91,7 @@ extension Store {
             ) { ($0.integer("id"), $0.text("public_id")) }
         }
         guard let (id, questionId) = found else { return nil }
-        // The app learns that its credential was refused, whichever task was refused first.
+        // The app learns of the refused credential, whichever task was refused first.
         if question.previousFailureCount > 0, var open = try readQuestion(questionId, db)?.question,
             open.previousFailureCount < question.previousFailureCount
         {
@@ -123,11 +123,11 @@ extension Store {
         return QuestionID(id, publicId: questionId)
     }
 
-    /// Stores an answer, with its credential where that is to be kept, and lets the tasks that wait go on with it: the
-    /// first at once, the rest with the clock (``expireQuestions(at:limit:)``).
+    /// Stores an answer, and its credential if requested, and resumes the waiting tasks: the first ones at once, the
+    /// rest with the clock (``expireQuestions(at:limit:)``).
     ///
-    /// - Parameter credentialId: Of the credential, if it is kept.
-    /// - Throws: ``DomainError/questionAnswered`` for a second answer and for one after the deadline,
+    /// - Parameter credentialId: The identifier for the stored credential.
+    /// - Throws: ``DomainError/questionAnswered`` for a second answer or an answer after the deadline,
     ///   ``DomainError/notFound``.
     package func answer(
         _ questionId: String, app: AppID, with answer: Answer, origin: String?, credentialId: String = "",
@@ -163,10 +163,10 @@ extension Store {
         return (try await question(questionId, app: app), aftermath)
     }
 
-    /// Tasks that one transaction lets go on, at most: each may complete, at eight rows.
+    /// The maximum number of tasks resumed in one transaction: each may complete, which costs eight rows.
     private static let releasedAtOnce = 200
 
-    /// Lets up to `limit` of the tasks that waited for a question that is over go on.
+    /// Resumes up to `limit` of the tasks that waited for an ended question.
     private func release(_ questionId: String, limit: Int, _ transaction: Transaction) throws {
         let db = transaction.db
         guard let record = try readQuestion(questionId, db) else {
@@ -187,7 +187,7 @@ extension Store {
         }
     }
 
-    /// Lets a task go on as the answer says, or, where there was none in time, ask anew.
+    /// Resumes a task with the answer, or without one if none arrived in time, so that it asks again.
     private func letGoOn(_ live: LiveTask, after record: QuestionRecord, _ transaction: Transaction) throws {
         guard let disposition = record.state.disposition else { return _ = try move(live, .answered, transaction) }
         var progress = try progress(of: live)
@@ -219,7 +219,7 @@ extension Store {
         try transaction.db.execute("UPDATE live SET lane = ?2 WHERE task = ?1", live.id.rawValue, lane)
     }
 
-    /// What an app answered, secrets included, and when. For the transfer alone.
+    /// The app's answer, secrets included, and its time. For the transfer only.
     package func answerGiven(
         to questionId: String
     ) async throws -> (question: Question, answer: Answer, at: Timestamp)? {
@@ -240,10 +240,10 @@ extension Store {
         }
     }
 
-    /// Expires the questions that were not answered in time, up to `limit`, and resumes a few hundred of the tasks that wait
-    /// for a question that has ended.
+    /// Expires the questions that were not answered in time, up to `limit`, and resumes a few hundred of the tasks that
+    /// wait for a question that has ended.
     ///
-    /// The task whose question it is fails, it alone. Others that wait for it ask anew.
+    /// Only the task that asked fails. Other waiting tasks ask again.
     package func expireQuestions(at now: Timestamp, limit: Int) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let db = transaction.db
@@ -263,14 +263,14 @@ extension Store {
             let over = try db.all("SELECT public_id FROM question WHERE releasing = 1 ORDER BY id LIMIT 20") {
                 $0.text(0)
             }
-            // Each gets on, however many wait for another.
+            // Each ended question progresses, however many tasks wait for another one.
             for questionId in over {
                 try self.release(questionId, limit: Self.releasedAtOnce / over.count, transaction)
             }
         }.1
     }
 
-    /// A task that ends waits no longer. Its question is the next one's that waits for it, or ends with it.
+    /// Removes an ending task from its question. The question passes to the next waiting task, or ends.
     func leaveQuestion(_ live: LiveTask, _ transaction: Transaction) throws {
         guard let question = live.life.question?.rawValue else { return }
         try transaction.flushCompleted()

@@ -11,10 +11,10 @@ final class SessionEntry {
     let resourceTimeout: Duration
     let isDiscretionary: Bool
     var state: SessionState
-    /// Its own doing, or because its app was deleted.
+    /// Whether the session or its app was deleted.
     var isForgotten: Bool
     var nextTask: Int64
-    /// What the launch rule goes by.
+    /// The state of the launch rule.
     var book = LaunchBook()
     var attachment: [UInt8]?
     var stall = StallWatch()
@@ -95,7 +95,7 @@ final class SessionEntry {
         ]
     }
 
-    /// Lets no new task in.
+    /// Rejects new tasks from now on.
     func invalidate(at now: Timestamp) {
         let before = state
         state.handle(.invalidate, at: now)
@@ -104,7 +104,7 @@ final class SessionEntry {
         isChanged = true
     }
 
-    /// Ends it for everybody but the janitor, at once: in the same transaction its identifier may be given to another.
+    /// Hides the session from all readers but the janitor, at once: the same transaction may reuse its identifier.
     func forget(at now: Timestamp, _ db: Connection) throws {
         state.handle(.forget, at: now)
         isForgotten = true

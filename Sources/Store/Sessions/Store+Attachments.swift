@@ -2,11 +2,11 @@ package import Core
 import SQL
 
 extension Store {
-    /// Takes or renews the lease of a session.
+    /// Acquires, renews or releases the lease of a session.
     ///
     /// - Parameter event: `take`, `renew` or `release`.
-    /// - Throws: ``DomainError/sessionInUse`` where another client holds it, ``DomainError/attachmentFenced`` for an
-    ///   epoch that is not the current one.
+    /// - Throws: ``DomainError/sessionInUse`` if another client holds the lease, ``DomainError/attachmentFenced`` for
+    ///   an epoch that is not the current one.
     package func attach(
         _ event: Attachment.Event, to id: SessionID, at now: Timestamp
     ) async throws -> (SessionRecord, Aftermath) {
@@ -30,7 +30,7 @@ extension Store {
         return (try await session(id), aftermath)
     }
 
-    /// A client that came by itself makes a launch needless that has not gone out; the launched app does not.
+    /// Supersedes an unsent launch if the client attached by itself, not as the launched app.
     private func noteArrival(
         _ launchId: String?, launch: Int64, _ session: SessionEntry, _ transaction: Transaction
     ) throws {
@@ -43,7 +43,7 @@ extension Store {
         try session.attachment.map { try documents.decode(Attachment.self, $0) } ?? Attachment()
     }
 
-    /// - Throws: ``DomainError/attachmentFenced`` when the caller may not act without the current epoch.
+    /// - Throws: ``DomainError/attachmentFenced`` if the caller needs the current epoch and does not have it.
     func checkFence(_ session: SessionEntry, epoch: Int64?, _ transaction: Transaction) throws {
         guard try attachment(of: session).admits(epoch: epoch, at: transaction.now) else {
             throw DomainError.attachmentFenced

@@ -1,9 +1,9 @@
 package import Core
 import SQL
 
-/// Cookies of a session that transfers have changed, as lines of Netscape's cookie file.
+/// Changes that transfers made to a session's cookies, as lines of Netscape's cookie file.
 package struct CookieChange: Hashable, Sendable {
-    /// As they were read or stored last.
+    /// The lines as they were last read or stored.
     package var before: [String]
     package var after: [String]
 
@@ -14,7 +14,7 @@ package struct CookieChange: Hashable, Sendable {
 }
 
 extension Store {
-    /// The cookies of a session, as lines of Netscape's cookie file. One row.
+    /// The cookies of a session, as lines of Netscape's cookie file. Costs one row.
     package func cookies(of session: SessionID) async throws -> [String] {
         try await database.read { try self.cookies(of: session, $0) }
     }
@@ -25,8 +25,8 @@ extension Store {
         return try documents.decode([String].self, jar, sealedAs: Self.cookieContext(session))
     }
 
-    /// Stores what changed of the cookies of a session that has not been forgotten. Where other nodes may have changed them
-    /// as well, or emptied them, only what is another one than before.
+    /// Stores changed cookies of a session without a tombstone. If other nodes may have changed or emptied the jar,
+    /// only the lines that differ from `before` are merged into it.
     func save(_ change: CookieChange, of session: SessionID, at now: Timestamp, _ db: Connection) throws {
         var lines = change.after
         if node != nil {

@@ -2,14 +2,14 @@ package import Core
 import SQL
 
 extension Store {
-    /// Acknowledged events are kept for this long.
+    /// The retention of acknowledged events.
     package static let acknowledgedRetention = Duration.seconds(3600)
 
-    /// Up to `limit` events after a number, by default after what is acknowledged.
+    /// Up to `limit` events after a number, by default after the last acknowledged one.
     ///
-    /// - Parameter maximumBytes: Of what they tell, as it is stored; one event is always read.
-    /// - Throws: ``DomainError/eventsExpired(oldestSeq:)`` when an event behind `after` has been dropped;
-    ///   ``DomainError/cursorInvalid(incarnation:lastSeq:)`` when the session never had an event of that number.
+    /// - Parameter maximumBytes: The maximum of stored data that is read. At least one event is always read.
+    /// - Throws: ``DomainError/eventsExpired(oldestSeq:)`` if an event after `after` has been dropped;
+    ///   ``DomainError/cursorInvalid(incarnation:lastSeq:)`` if the session never had an event of that number.
     package func events(
         of id: SessionID, after: Int64?, limit: Int, maximumBytes: Int = EventPage.maximumBytes
     ) async throws -> EventPage {
@@ -68,7 +68,7 @@ extension Store {
             isFinished: end >= session.lastSeq && session.running == 0)
     }
 
-    /// Bytes that have to be read for an event. A question's are not in the row, and seldom.
+    /// The bytes to read for an event. A question's bytes are in another row, and such events are rare.
     private func cost(_ row: Row) -> Int {
         switch EventKind(rawValue: row.text("kind")) {
         case .didReceiveChallenge, .willBeginDelayedRequest: 64 * 1024
@@ -76,7 +76,7 @@ extension Store {
         }
     }
 
-    /// What an event tells. The three last events of a task are told from its row, which never changes after.
+    /// The payload of an event. The three last events of a task read its row, which never changes afterwards.
     private func payload(
         _ kind: EventKind, _ row: Row, _ results: inout TaskResults, _ db: Connection
     ) throws -> EventRecord.Payload {
@@ -107,7 +107,7 @@ extension Store {
 
     /// Acknowledges all events up to a number. Cumulative and idempotent.
     ///
-    /// - Parameter epoch: The caller's attachment, where it has one.
+    /// - Parameter epoch: The epoch of the caller's attachment, if it has one.
     /// - Throws: ``DomainError/acknowledgementOutOfRange(lastSeq:)``, ``DomainError/attachmentFenced``,
     ///   ``DomainError/revisionMismatch``.
     package func acknowledge(
@@ -124,7 +124,7 @@ extension Store {
         return (try await session(id), aftermath)
     }
 
-    /// Moves the acknowledgement forward and starts the clocks of what it covers, which is not touched: two rows.
+    /// Advances the acknowledgement and starts the retention of the covered rows without writing them: two rows.
     func acknowledge(through seq: Int64, _ session: SessionEntry, _ transaction: Transaction) throws {
         guard session.book.acknowledge(through: seq) else { return }
         try transaction.db.execute(
@@ -135,7 +135,7 @@ extension Store {
     }
 }
 
-/// Reads the results of tasks for their events, of which three in a row tell of the same.
+/// Reads the results of tasks for their events. Three events in a row share a result.
 private struct TaskResults {
     let documents: Documents
     private var last: (task: Int64, result: TaskResult)?

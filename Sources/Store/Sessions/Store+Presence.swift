@@ -1,9 +1,9 @@
 package import Core
 import SQL
 
-/// Clients at one of many nodes, for the others to know of.
+/// Presence of clients at one of many nodes, published to the others.
 extension Store {
-    /// Tells other nodes of a session's first client here.
+    /// Publishes that a session has its first client at this node.
     func note(_ kind: Presence.Kind, of session: SessionEntry, _ transaction: Transaction) throws {
         guard let node else { return }
         try transaction.db.execute(
@@ -13,7 +13,7 @@ extension Store {
             """, session.id.rawValue, node, kind.rawValue)
     }
 
-    /// Tells other nodes that no client follows these sessions here any more. One that came back meanwhile counts.
+    /// Publishes that these sessions have no client here any more. A session with a new client is skipped.
     package func clientsLeft(_ sessions: [SessionID]) async throws {
         guard let node else { return }
         try await database.write { [policies] db in
@@ -28,7 +28,7 @@ extension Store {
         }
     }
 
-    /// How a client is attached to a session at another node.
+    /// The kind of attachment that a client has to a session at another node, if any.
     package func attachmentElsewhere(to session: SessionID) async throws -> Presence.Kind? {
         guard let node else { return nil }
         return try await database.read { db in
@@ -39,7 +39,7 @@ extension Store {
         }
     }
 
-    /// Forgets clients that left long ago, since the start of a node stands in for them.
+    /// Deletes rows of clients that detached long ago. After that, the start time of a node is used instead.
     func dropPresence(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         try transaction.db.change(
             """
@@ -48,6 +48,6 @@ extension Store {
             """, (transaction.now - Self.presenceRetention).milliseconds, rows) == rows
     }
 
-    /// How long it is remembered when a session's last client left.
+    /// The retention of the time at which a session's last client detached.
     package static let presenceRetention = Duration.seconds(3600)
 }

@@ -2,14 +2,14 @@ package import Core
 import SQL
 
 extension Store {
-    /// Creates the session, or reconnects to it where the identifier lives.
+    /// Creates the session, or reconnects to it if the identifier exists.
     ///
     /// - Parameters:
-    ///   - configuration: Nil matches any configuration, and creates with the default one.
+    ///   - configuration: `nil` matches any configuration, and creates the default one.
     ///   - onlyCreates: Refuses to reconnect.
-    ///   - expected: What the caller believes of the identifier.
+    ///   - expected: The state of the identifier that the caller expects.
     /// - Throws: ``DomainError/sessionExists``, ``DomainError/configurationMismatch(_:)``,
-    ///   ``DomainError/sessionInvalidated`` while the identifier is being invalidated; ``DomainError/revisionMismatch``.
+    ///   ``DomainError/sessionInvalidated`` while the session is being invalidated; ``DomainError/revisionMismatch``.
     package func openSession(
         _ identifier: String, app: AppID, configuration: SessionConfiguration?, description: String?,
         onlyCreates: Bool, expecting expected: SessionCondition = .none, at now: Timestamp,
@@ -84,7 +84,7 @@ extension Store {
         }
     }
 
-    /// Changes what may be changed about a session. The outer nil leaves a member as it is.
+    /// Changes the mutable members of a session. An outer `nil` leaves a member unchanged.
     package func changeSession(
         _ id: SessionID, description: String??, bandwidthLimit: Int64??, ifRevision revision: Int64?
     ) async throws -> SessionRecord {
@@ -105,9 +105,9 @@ extension Store {
         }
     }
 
-    /// Lets no new task in; the session becomes invalid with its last task.
+    /// Rejects new tasks from now on. The session becomes invalid with its last task.
     ///
-    /// Repeating it changes nothing.
+    /// Repeating the call changes nothing.
     ///
     /// - Throws: ``DomainError/revisionMismatch``.
     package func invalidateSession(
@@ -119,10 +119,10 @@ extension Store {
         return (try await session(id), aftermath)
     }
 
-    /// Forgets the session at once. The janitor removes its rows and files in small steps.
+    /// Deletes the session at once with a tombstone. The janitor removes its rows and files in small steps.
     ///
-    /// - Parameter overtakesMoves: Whether content of its tasks may be on its way to a destination.
-    /// - Returns: What it was, and the transfers to stop.
+    /// - Parameter overtakesMoves: Whether to delete it while content of its tasks is being moved to a destination.
+    /// - Returns: The session before its deletion, and the transfers to stop.
     /// - Throws: ``DomainError/notFound``, ``DomainError/revisionMismatch``, ``MoveUnderWay``.
     package func forgetSession(
         _ id: SessionID, ifRevision revision: Int64? = nil, overtakesMoves: Bool = false, at now: Timestamp
@@ -213,7 +213,7 @@ extension Store {
         while try await database.write({ [expected] db in
             if let expected, try self.readSession(id, db)?.revision != expected { throw DomainError.revisionMismatch }
             try db.execute("DELETE FROM cookie_jar WHERE session = ?1", id.rawValue)
-            // Nodes that have the session's cookies in memory see by it that they are others.
+            // The counter makes nodes discard the session's cookies in memory.
             try db.execute("UPDATE session SET revision = revision + 1, resets = resets + 1 WHERE id = ?1", id.rawValue)
             return try self.removeCredentials(of: id, limit, db) == limit
         }) { expected = nil }

@@ -2,7 +2,7 @@ package import Core
 import SQL
 
 extension Store {
-    /// When the first session is judged for a stall; nil where none is watched.
+    /// The time of the next stall check; `nil` if no session is watched.
     package func nextStallCheck() async throws -> Timestamp? {
         try await database.read { db in
             try db.first("SELECT min(stall_check_at) FROM session WHERE stall_check_at IS NOT NULL") {
@@ -11,14 +11,14 @@ extension Store {
         }
     }
 
-    /// Notes the progress of sessions, then judges those whose moment has come, up to `limit`: a stall is recorded with
+    /// Records the progress of sessions, then judges those whose check is due, up to `limit`: a stall is recorded with
     /// its event, and with a launch if no client is attached.
     ///
-    /// Costs at most ``tasksSampled`` rows for each session that is judged, however many tasks it has.
+    /// Costs at most ``tasksSampled`` rows for each judged session, however many tasks it has.
     ///
     /// - Parameters:
-    ///   - moving: Sessions of which transfers move bytes that no commit has recorded.
-    ///   - watchedSince: When this node began to run.
+    ///   - moving: Sessions whose transfers move bytes that no commit has recorded.
+    ///   - watchedSince: The start of this node.
     package func judgeStalls(
         moving: Set<SessionID>, watchedSince: Timestamp, at now: Timestamp, limit: Int
     ) async throws -> Aftermath {
@@ -53,10 +53,10 @@ extension Store {
         }.1
     }
 
-    /// Tasks of a session that are looked at when it is judged.
+    /// The maximum number of tasks read to judge a session.
     private static let tasksSampled = 200
 
-    /// Whether running tasks wait for progress, and why the last attempts of some of them failed. The queued tasks of a
+    /// Whether running tasks wait for progress, and the errors of their last attempts. The queued tasks of a
     /// discretionary session wait for conditions, which is no stall.
     private func sample(_ session: SessionEntry, _ db: Connection) throws -> (areWaiting: Bool, errors: [TaskError]) {
         var areWaiting =
@@ -87,7 +87,7 @@ extension Store {
 }
 
 extension AttemptRecord {
-    /// Why the attempt failed, a status included.
+    /// The error of the attempt, which may stand for a status.
     fileprivate var fault: TaskError? {
         error ?? statusCode.map { TaskError(.badServerResponse, "The server answered with status \($0).") }
     }

@@ -1,8 +1,7 @@
 package import Core
 import SQL
 
-/// A task taken from the queue, with all that its transfer needs. It is large, never changes and is handed on often, so
-/// that it is worth a class.
+/// A claimed task, with the data that its transfer needs. A class, because it is large, immutable and passed on often.
 package final class ClaimedTask: Sendable {
     package let id: TaskID
     package let session: SessionID
@@ -11,7 +10,7 @@ package final class ClaimedTask: Sendable {
     package let lane: Int64
     package let specification: TaskSpecification
     package let progress: TaskProgress
-    /// Where the bytes of its body are, once ``Store/withBody(_:)`` has found them.
+    /// The location of its body, once ``Store/withBody(_:)`` has read it.
     package let body: BodyLocation?
     fileprivate let bodyRow: Int64?
     package let resourceDeadline: Timestamp?
@@ -33,7 +32,7 @@ package final class ClaimedTask: Sendable {
     }
 }
 
-/// A task as its row says, its documents unread.
+/// A claimed task's row, with its documents not decoded.
 private struct TakenRow: Sendable {
     let id: TaskID
     let number: Int64
@@ -52,10 +51,10 @@ private struct TakenRow: Sendable {
     }
 }
 
-/// A row with where it was taken from.
+/// A row with the lane that it was claimed from.
 private typealias TakenTask = (row: TakenRow, lane: QueuedLane)
 
-/// Rows that were asked for with the commit that takes them, and where each list of them is taken from.
+/// Rows requested with the statement that claims them, and the lane of each list of rows.
 private struct Taking {
     var lanes: [QueuedLane] = []
     var rows: Asked<TakenRow>?
@@ -68,20 +67,19 @@ private struct Taking {
 }
 
 extension Store {
-    /// Stores how attempts ended and takes the next tasks from the queue, in one commit.
+    /// Settles attempts and claims the next tasks from the queue, in one commit.
     ///
-    /// Looks at no more than ``laneWindow`` lanes, and at one row for each task taken; the length of the queue does not
-    /// matter.
+    /// Reads at most ``laneWindow`` lanes, and one row for each claimed task. The length of the queue does not matter.
     ///
     /// - Parameters:
-    ///   - sessions: Of which the settled tasks probably are.
-    ///   - cookies: What changed of jars. One row each.
-    ///   - cursor: How far the queue has been looked at.
-    ///   - sieve: What may start at all.
-    ///   - pick: What starts. Pure.
-    /// - Returns: The claimed tasks, nil where the commit succeeded but its answer was lost (``takeBack(but:at:)``); those
-    ///   among them whose documents cannot be read (the master key is another one); how far the queue has been looked at
-    ///   now, and whether that was all of it.
+    ///   - sessions: The probable sessions of the settled tasks.
+    ///   - cookies: Changes of cookie jars. One row each.
+    ///   - cursor: The position in the queue.
+    ///   - sieve: Decides which lanes may start at all.
+    ///   - pick: Chooses the tasks to claim. Pure.
+    /// - Returns: The claimed tasks, `nil` if the commit succeeded but its response was lost (``takeBack(but:at:)``);
+    ///   the claimed tasks whose documents cannot be read (the master key differs); the new position in the queue, and
+    ///   whether a whole round is done.
     package func advance(
         settling settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: CookieChange] = [:],
         after cursor: QueueCursor, through sieve: QueueSieve, at now: Timestamp,
@@ -90,7 +88,7 @@ extension Store {
         claimed: [ClaimedTask]?, unreadable: [TaskID], cursor: QueueCursor, isWhole: Bool, aftermath: Aftermath
     ) {
         let (result, aftermath) = try await transactThenRead(at: now) { transaction in
-            // All that is read is asked for first. What settlements put into the queue is seen by the next look.
+            // All reads are sent first. The next round sees what these settlements queue.
             let due = try self.askDueTasks(transaction)
             var asked = try self.askQueue(after: cursor, transaction.db)
             try self.settle(settlements, of: sessions, transaction)
@@ -116,9 +114,9 @@ extension Store {
         return (tasks, unreadable, result.cursor, result.isWhole, aftermath)
     }
 
-    /// Puts tasks back into the queue that this node has by what is stored, and does not know of.
+    /// Requeues tasks that the store assigns to this node although it does not transfer them.
     ///
-    /// - Parameter known: Those that it has under way.
+    /// - Parameter known: The tasks that this node transfers.
     package func takeBack(but known: Set<TaskID>, at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let own = try transaction.db.all(
@@ -130,7 +128,7 @@ extension Store {
         }.1
     }
 
-    /// Stores how attempts ended, and takes nothing.
+    /// Settles attempts, and claims nothing.
     package func settle(
         _ settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: CookieChange] = [:],
         at now: Timestamp
@@ -143,7 +141,7 @@ extension Store {
         }.1
     }
 
-    /// Asks for tasks whose moment has come, up to 500 at a time.
+    /// Queries due tasks, up to 500 at a time.
     private func askDueTasks(_ transaction: Transaction) throws -> Asked<TaskID> {
         try transaction.db.ask(
             "SELECT task FROM live WHERE due_at <= ?1 ORDER BY due_at, task LIMIT 500",
@@ -151,7 +149,7 @@ extension Store {
         ) { TaskID($0.integer(0)) }
     }
 
-    /// Moves tasks into the queue whose moment has come.
+    /// Queues due tasks.
     ///
     /// - Returns: Whether there were any.
     private func promote(_ due: Asked<TaskID>, _ transaction: Transaction) throws -> Bool {
@@ -179,14 +177,14 @@ extension Store {
         let open = try grants.filter { lane, count in
             guard count > 0 else { return false }
             guard lane.isForgotten else { return true }
-            // The janitor has not removed it yet. The next lane gets the turn.
+            // The janitor has not removed the lane yet. The next lane gets the turn.
             _ = try emptyLanes(of: lane.session, Self.laneWindow, db)
             transaction.aftermath.hasQueuedTasks = true
             return false
         }
         if open.isEmpty { return Taking() }
         try transaction.flushCounters()
-        // As many as the next statement takes.
+        // Subtracts as many as the next statement claims.
         try db.executeAll(
             """
             UPDATE lane SET served_at = ?4, queued = (SELECT CASE WHEN lane.queued > count(*) \
@@ -216,16 +214,16 @@ extension Store {
         return Taking(lanes: [lane], rows: rows)
     }
 
-    /// The phase of tasks that are claimed. Nothing else of their lives changes, so one statement writes it to many.
+    /// The phase of claimed tasks. Nothing else in their lives changes, so one statement writes it for many tasks.
     private static func phase(ofClaimed stage: TaskLife.Stage, _ now: Timestamp) throws -> String? {
         var life = TaskLife.running(stage, deadline: now)
         _ = try life.handle(.claim, at: now)
         return life.phase?.rawValue
     }
 
-    /// A task that was taken, with the place of its body, if it has one.
+    /// A claimed task with the location of its body, if it has one.
     ///
-    /// - Throws: ``DomainError/notFound`` where it is gone: the task was ended meanwhile.
+    /// - Throws: ``DomainError/notFound`` if the body is gone because the task was ended meanwhile.
     package func withBody(_ task: ClaimedTask) async throws -> ClaimedTask {
         guard let row = task.bodyRow else { return task }
         guard let body = try await database.read({ try self.bodyLocation(row, $0) }) else { throw DomainError.notFound }
@@ -235,7 +233,7 @@ extension Store {
             resourceDeadline: task.resourceDeadline)
     }
 
-    /// Reads the documents of tasks that were taken, off the writer's thread.
+    /// Decodes the documents of a claimed task, off the writer's thread.
     private func claimed(_ taken: TakenTask) throws -> ClaimedTask {
         let (row, lane) = taken
         return ClaimedTask(
@@ -246,8 +244,8 @@ extension Store {
             body: nil, bodyRow: row.body, resourceDeadline: row.resourceDeadline)
     }
 
-    /// The next moment that something is due: a delayed task, a retry, a resource timeout, a question's deadline, or at
-    /// once where tasks still wait for a question that is over.
+    /// The next due time of a delayed task, a retry, a resource timeout or a question's deadline. Now, if tasks still
+    /// wait for an ended question.
     package func nextDueTime() async throws -> Timestamp? {
         try await database.read { db in
             let times = [
@@ -264,7 +262,7 @@ extension Store {
         }
     }
 
-    /// Ends tasks whose resource timeout has passed, up to `limit`. One whose content is being moved ends as its move does.
+    /// Ends tasks whose resource timeout has passed, up to `limit`. A task whose content is being moved is skipped.
     package func expireTasks(at now: Timestamp, limit: Int) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let expired = try transaction.db.all(
@@ -273,7 +271,10 @@ extension Store {
                 ORDER BY resource_deadline, task LIMIT ?2
                 """, now.milliseconds, limit
             ) { TaskID($0.integer(0)) }
-            try transaction.forEachLive(expired) { try self.end($0, .failed, TaskError(.timedOut), transaction) }
+            try transaction.forEachLive(expired) { live in
+                let last = try self.progress(of: live).lastAttempt?.error
+                try self.end(live, .failed, .timedOut(after: last), transaction)
+            }
         }.1
     }
 }

@@ -1,17 +1,17 @@
 package import Core
 import SQL
 
-/// The connections to one origin that downloads in segments of one session have at this node, beyond those that lanes
-/// count, and how many more they want.
+/// The connections of one session's segmented downloads to one origin at this node, beyond those that lanes count, and
+/// the number of further connections wanted.
 package struct ConnectionClaim: Hashable, Sendable {
     package var session: SessionID
     /// `scheme://host:port`.
     package var origin: String
     package var used: Int
     package var wanted: Int
-    /// All transfers and connections of this node at the origin, those used included.
+    /// All transfers and connections of this node at the origin, including `used`.
     package var running: Int
-    /// Those of the session alone.
+    /// The transfers and connections of the session alone.
     package var runningOfSession: Int
     /// The session's `httpMaximumConnectionsPerHost`.
     package var limit: Int
@@ -47,7 +47,7 @@ package struct TransfersElsewhere: Sendable {
 
     package init() {}
 
-    /// - Parameter question: Nil where there are no other nodes.
+    /// - Parameter question: `nil` if there are no other nodes.
     init(_ question: Question?) throws {
         guard let question else { return }
         for (place, count) in try question.transfers.get()[0] + question.connections.get()[0] {
@@ -56,15 +56,15 @@ package struct TransfersElsewhere: Sendable {
         }
     }
 
-    /// Those at an origin, of all sessions or of one.
+    /// The number in flight at an origin, of all sessions or of one.
     package func running(at origin: String, of session: SessionID? = nil) -> Int {
         session.map { lanes[LanePlace(session: $0, origin: origin)] ?? 0 } ?? origins[origin] ?? 0
     }
 }
 
 extension Store {
-    /// Asks what other nodes have in flight: rows as many as there are lanes with transfers, and origins with connections
-    /// besides, found by an index.
+    /// Queries the transfers in flight at other nodes by an index: one row for each lane with transfers, and one for
+    /// each origin with further connections.
     func askTransfersElsewhere(_ db: Connection) throws -> TransfersElsewhere.Question? {
         guard let node else { return nil }
         func place(_ row: Row) -> LanePlace {
@@ -86,10 +86,10 @@ extension Store {
             ) { (place($0), $0.int("connections")) })
     }
 
-    /// Stores how many connections this node has, and grants more where the limits of all nodes together allow it. A
-    /// connection that was granted counts at once for the others.
+    /// Stores this node's connections, and grants more if the limits over all nodes allow it. Granted connections count
+    /// for other nodes at once.
     ///
-    /// - Returns: How many more each claim may have, in order.
+    /// - Returns: The number of connections granted to each claim, in order.
     package func claimConnections(_ claims: [ConnectionClaim], limitPerHost: Int) async throws -> [Int] {
         guard let node else { return claims.map(\.wanted) }
         return try await database.write { db in
@@ -127,7 +127,7 @@ extension Store {
         }
     }
 
-    /// Forgets the connections of a node that has none any more.
+    /// Deletes the connections of a node that has none any more.
     func forgetConnections(of node: String, _ db: Connection) throws {
         try db.execute("DELETE FROM held_connection WHERE node = ?1", node)
     }

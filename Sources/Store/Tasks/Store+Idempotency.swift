@@ -3,7 +3,7 @@ package import Core
 import SQL
 
 extension Recording {
-    /// - Throws: ``DomainError/answeredMeanwhile`` where another node has answered the same request.
+    /// - Throws: ``DomainError/answeredMeanwhile`` if another node has answered the same request.
     func record(_ result: Result, _ documents: Documents, _ now: Timestamp, _ db: Connection) throws {
         let answer = answer(result)
         let context = "answer/\(principal)/\(key)"
@@ -24,10 +24,10 @@ extension Recording {
 }
 
 extension Store {
-    /// How long an answer is kept for the repeated request.
+    /// The retention of an answer for repeated requests.
     package static let idempotencyPeriod = Duration.seconds(24 * 3600)
 
-    /// The kept answer to a key, with the fingerprint of the request that it answers.
+    /// The stored answer to a key, with the fingerprint of its request.
     package func storedAnswer(
         principal: String, key: String, at now: Timestamp
     ) async throws -> (fingerprint: [UInt8], answer: StoredAnswer)? {
@@ -51,7 +51,7 @@ extension Store {
         }
     }
 
-    /// Keeps an answer in a commit of its own, for requests that are harmless to repeat.
+    /// Stores an answer in a commit of its own, for requests that are harmless to repeat.
     package func record(_ recording: Recording<Void>, at now: Timestamp) async throws {
         try await database.write { [documents] db in try recording.record((), documents, now, db) }
     }

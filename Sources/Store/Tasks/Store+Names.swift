@@ -1,7 +1,7 @@
 package import Core
 import SQL
 
-/// What people call what has a number here: for the log.
+/// The public names of rows, for the log.
 extension Store {
     /// The identifiers of a session's app and of the session itself.
     ///

@@ -1,12 +1,12 @@
 package import Core
 import SQL
 
-/// Tasks of one session for one origin that wait for their turn.
+/// The lane: queued tasks of one session for one origin.
 package struct QueuedLane: Hashable, Sendable {
     package var id: Int64
     package var app: AppID
     package var session: SessionID
-    /// The session's, which is another one where its configuration is.
+    /// The session's revision, which changes with its configuration.
     package var revision: Int64 = 0
     /// `scheme://host:port`.
     package var origin: String
@@ -16,15 +16,15 @@ package struct QueuedLane: Hashable, Sendable {
     /// The session's `networkServiceType` is `background`.
     package var isBackground: Bool
     package var conditions: LaneConditions
-    /// How long the next task has waited, for lanes whose demands relax with it.
+    /// The time that the next task has waited, for lanes whose conditions relax with it.
     package var patience: Conditions.Patience?
-    /// The highest priority among the waiting tasks.
+    /// The highest priority among the queued tasks.
     package var priority: Double
-    /// Its session is, and nothing of it may start.
+    /// Whether the session is deleted, so that no task of the lane may start.
     package var isForgotten = false
 }
 
-/// Which conditions the tasks of a lane wait for.
+/// The conditions that the tasks of a lane wait for.
 package struct LaneConditions: OptionSet, Hashable, Sendable {
     package let rawValue: Int
     package init(rawValue: Int) { self.rawValue = rawValue }
@@ -44,9 +44,9 @@ package struct LaneConditions: OptionSet, Hashable, Sendable {
     }
 }
 
-/// How far the queue has been looked at: in turns, of which each sees every app, or the next of many.
+/// The position of the scheduler in the queue. A round visits every app, or the next of many.
 package struct QueueCursor: Hashable, Sendable {
-    /// A place in an app's lanes, which are ordered by origin, and within one by when they were served last.
+    /// A position in an app's lanes, which are ordered by origin, then by the time of their last turn.
     struct Place: Hashable, Sendable {
         var origin = ""
         var servedAt = Int64.min
@@ -56,18 +56,18 @@ package struct QueueCursor: Hashable, Sendable {
     }
 
     var lastApp: Int64 = 0
-    /// Where the next look at an app begins, unless at its first lane.
+    /// The position at which the next visit of an app begins, if not at its first lane.
     var places: [Int64: Place] = [:]
-    /// Apps of which all has been seen since the start.
+    /// Apps whose lanes have all been visited since the start of the round.
     var seen: Set<Int64> = []
-    /// Whether this turn met an app of which it has not.
+    /// Whether this round left lanes of an app unvisited.
     var isPartial = false
-    /// Apps that the last look found. The next one asks for their lanes before it knows which apps have any.
+    /// Apps found by the last visit. The next one queries their lanes before it knows which apps have queued tasks.
     fileprivate(set) var foundApps: [Int64] = []
 
     package init() {}
 
-    /// Whether a turn begins.
+    /// Whether a round begins here.
     package var isAtStart: Bool { lastApp == 0 && places.isEmpty && seen.isEmpty && !isPartial }
 
     fileprivate mutating func begin() {
@@ -77,11 +77,11 @@ package struct QueueCursor: Hashable, Sendable {
     }
 }
 
-/// What of the queue may start now, asked while it is read.
+/// Decides what may start now, while the queue is read.
 package struct QueueSieve: Sendable {
-    /// Told first, where other nodes may have declared conditions: what holds as of this commit.
+    /// Called first, if other nodes may declare conditions, with the conditions as of this commit.
     package var declared: @Sendable (DeclaredConditions) -> Void
-    /// How many transfers an origin takes from an app now. Lanes of one that takes none are not read.
+    /// The number of transfers that an origin may start for an app now. Lanes of a full origin are not read.
     package var room: @Sendable (_ origin: String, _ app: AppID) -> Int
     package var mayStart: @Sendable (QueuedLane) -> Bool
 
@@ -96,14 +96,14 @@ package struct QueueSieve: Sendable {
     }
 }
 
-/// A sieve that takes off what other nodes have under way: limits for a host hold over all of them.
+/// A sieve that subtracts the transfers in flight at other nodes: limits for a host apply to all nodes together.
 private struct SharedSieve {
     let sieve: QueueSieve
     let elsewhere: TransfersElsewhere
 
     func room(_ lane: QueuedLane) -> Int { sieve.room(lane.origin, lane.app) - elsewhere.running(at: lane.origin) }
 
-    /// What may start of a lane, nil where nothing may.
+    /// The lane with its remaining limit; `nil` if none of its tasks may start.
     func lane(_ lane: QueuedLane) -> QueuedLane? {
         var lane = lane
         lane.limitPerHost -= elsewhere.running(at: lane.origin, of: lane.session)
@@ -111,40 +111,40 @@ private struct SharedSieve {
     }
 }
 
-/// What one round of the scheduler chooses from.
+/// The candidates of one round of the scheduler.
 package struct Queue: Sendable {
-    /// What other nodes have under way of a lane is taken off its limit.
+    /// The lanes, each with its limit reduced by the transfers in flight at other nodes.
     package var lanes: [QueuedLane] = []
     package var elsewhere = TransfersElsewhere()
-    /// A task that may only run alone, the first of those that may start.
+    /// The first task that may start but must run alone.
     package var suspect: (task: TaskID, lane: QueuedLane)?
 }
 
-/// What one round of the scheduler takes.
+/// The decision of one round of the scheduler.
 package enum Claim: Sendable {
     case tasks([(lane: Int64, count: Int)])
     case alone(TaskID, QueuedLane)
 }
 
 extension Store {
-    /// Lanes looked at in one round of the scheduler: a bounded window of the queue, however long it is.
+    /// The maximum number of lanes read in one round of the scheduler, however long the queue is.
     package static let laneWindow = 512
-    /// Apps among which the window is shared alike.
+    /// The maximum number of apps that share the window.
     static let appWindow = 128
     static let suspectWindow = 64
 
-    /// What one look at the queue asks for at once.
+    /// The queries of one round, sent together.
     struct AskedQueue {
         fileprivate var conditions: Asked<DeclaredConditions>?
         fileprivate var elsewhere: TransfersElsewhere.Question?
         fileprivate var suspects: Asked<Suspect>
         fileprivate var apps: Asked<Int64>
-        /// Of the apps that were found before.
+        /// The windows of the apps that the last visit found.
         fileprivate var windows: [LaneWindow]
         fileprivate var lanes: Asked<PlacedLane>
     }
 
-    /// Asks for the next window of the queue.
+    /// Sends the queries for the next window of the queue.
     func askQueue(after cursor: QueueCursor, _ db: Connection) throws -> AskedQueue {
         let windows = windows(of: cursor.foundApps.filter { $0 > cursor.lastApp }, after: cursor)
         return AskedQueue(
@@ -153,7 +153,7 @@ extension Store {
             apps: try askQueuedApps(after: cursor.lastApp, db), windows: windows, lanes: try askLanes(in: windows, db))
     }
 
-    /// The next window of the queue, as it was when it was asked for, and whether all of it has been seen by then.
+    /// The next window of the queue as of its query, and whether the round is complete with it.
     func queue(
         _ asked: AskedQueue, after cursor: inout QueueCursor, through sieve: QueueSieve, _ db: Connection
     ) throws -> (queue: Queue, isWhole: Bool) {
@@ -185,7 +185,7 @@ extension Store {
         return (queue, isWhole)
     }
 
-    /// Apps with something queued, each found by one look into the index.
+    /// Queries the apps with queued tasks. Each costs one index look-up.
     private func askQueuedApps(after last: Int64, _ db: Connection) throws -> Asked<Int64> {
         try db.ask(
             """
@@ -196,10 +196,10 @@ extension Store {
         ) { $0.integer(0) }
     }
 
-    /// Lanes that are read of an app before it is known whether their origin takes any; four times as many then.
+    /// The lanes read of an app before the limits of their origins are known; the next query reads four times as many.
     private static let lanesAtFirst = 16
 
-    /// An app's next lanes, from a place on.
+    /// The next lanes of an app, from a position.
     fileprivate struct LaneWindow {
         var app: Int64
         var place: QueueCursor.Place
@@ -209,7 +209,7 @@ extension Store {
     fileprivate typealias PlacedLane = (lane: QueuedLane, servedAt: Int64)
     fileprivate typealias Suspect = (task: TaskID, lane: QueuedLane)
 
-    /// How many lanes of the window each of so many apps gets.
+    /// The number of lanes that each of `apps` apps gets of the window.
     private func share(of apps: Int) -> Int { max(1, Self.laneWindow / max(1, apps)) }
 
     private func windows(of apps: [Int64], after cursor: QueueCursor) -> [LaneWindow] {
@@ -240,9 +240,9 @@ extension Store {
         ) { (Self.queuedLane($0), $0.integer("served_at")) }
     }
 
-    /// Takes the lanes that may start, and passes over origins that take nothing, for which it reads on.
+    /// Collects the lanes that may start. Skips full origins, and reads further lanes instead.
     ///
-    /// - Returns: Where to go on, nil behind the last one.
+    /// - Returns: The position for the next visit, `nil` after the last lane.
     private func sift(
         _ rows: [PlacedLane], of window: LaneWindow, atMost count: Int, through sieve: SharedSieve,
         _ db: Connection, into lanes: inout [QueuedLane]
@@ -296,7 +296,7 @@ extension Store {
             priority: row.real("priority"), isForgotten: row.bool("forgotten"))
     }
 
-    /// When a discretionary task's resource timeout began, and how long it is.
+    /// The start and length of a discretionary task's resource timeout.
     private static func patience(_ deadline: Int64?, _ timeout: Int64?) -> Conditions.Patience? {
         guard let deadline, let timeout else { return nil }
         return Conditions.Patience(

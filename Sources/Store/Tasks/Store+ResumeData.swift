@@ -1,21 +1,21 @@
 package import Core
 import SQL
 
-/// What a cancelled download has left.
+/// The bytes that a cancelled download left.
 package enum KeptBytes: Hashable, Sendable {
     /// Relative to the data folder.
     case file(String)
-    /// Into the bucket of contents.
+    /// A multipart upload into the bucket of contents.
     case upload(MultipartUpload)
 }
 
 extension Store {
-    /// What a cancelled download left can be continued for this long.
+    /// The retention of a cancelled download's resume data.
     package static let resumeDataPeriod = Duration.seconds(24 * 3600)
 
-    /// Suspends a task until this node has cancelled it and kept what it has. Where the node dies before, the task goes on.
+    /// Suspends a task until this node has cancelled it and kept its bytes. If the node dies before, the task resumes.
     ///
-    /// - Parameter revision: What the task's must be, or nil.
+    /// - Parameter revision: The task's revision that the caller expects, or `nil`.
     /// - Throws: ``DomainError/taskCompleted``, ``DomainError/revisionMismatch``.
     package func hold(_ id: TaskID, ifRevision revision: Int64? = nil, at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
@@ -27,12 +27,12 @@ extension Store {
         }.1
     }
 
-    /// Has a task go on that ``hold(_:at:)`` suspended, and that was not cancelled after all.
+    /// Resumes a task that ``hold(_:at:)`` suspended and that was not cancelled.
     package func letGoOn(_ id: TaskID, at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { try self.letGoOn([id], $0) }.1
     }
 
-    /// Has the tasks go on that a node held and did not cancel.
+    /// Resumes the tasks that a node held and did not cancel.
     func letGoOn(heldBy node: String, _ transaction: Transaction) throws {
         let held = try transaction.db.all("SELECT task FROM live WHERE held_by = ?1 ORDER BY task", node) {
             TaskID($0.integer(0))
@@ -49,7 +49,7 @@ extension Store {
         }
     }
 
-    /// Cancels a task and keeps `file`, its partial one, so that a new task can go on with it. Until then its bytes count as
+    /// Cancels a task and keeps its partial file `file`, which a new task can resume. Until then its bytes count as
     /// stored.
     ///
     /// - Throws: ``DomainError/taskCompleted``.
@@ -68,8 +68,8 @@ extension Store {
         }.1
     }
 
-    /// Cancels a task and keeps its upload into the bucket of contents, so that a new task can go on with it. Without one
-    /// it is aborted when the resume data expires.
+    /// Cancels a task and keeps its upload into the bucket of contents, which a new task can resume. Otherwise the
+    /// upload is aborted when the resume data expires.
     ///
     /// - Throws: ``DomainError/taskCompleted``.
     package func cancel(
@@ -91,10 +91,10 @@ extension Store {
         }.1
     }
 
-    /// Keeps the bytes of a failed or cancelled download for its retry, where they can be continued and the app has room
-    /// for them. They count as stored, as resume data does.
+    /// Keeps the bytes of a failed or cancelled download for its retry, if they can be resumed and fit the app's quota.
+    /// They count as stored, like resume data.
     ///
-    /// - Parameter leavesPartialFile: Whether the transfer is over and has left a partial file.
+    /// - Parameter leavesPartialFile: Whether the transfer has ended and left a partial file.
     func keepForRetry(
         _ live: LiveTask, _ outcome: Outcome, _ progress: TaskProgress, leavesPartialFile: Bool,
         _ session: SessionEntry, _ transaction: Transaction
@@ -106,18 +106,18 @@ extension Store {
         else { return }
         let nonce = Self.nonceOfRetry(live.id)
         let expiresAt = (transaction.now + Self.resumeDataPeriod).milliseconds
-        // Resume data may keep the same bytes already: the app has chosen then who continues.
+        // Resume data may keep the same bytes already: then the app decides which task resumes them.
         let file = progress.adoptedFile ?? Self.partialFile(live.id)
         guard try !isKept(file, unspent: true, db) else { return }
         let limits = try readApp(session.app, db)?.limits
         let stored = try usage(of: session.app, db).stored + transaction.stored(of: session.app)
         guard let limits, stored + length <= limits.maximumStoredBytes else { return }
         if let upload = progress.multipart {
-            // A transfer under way may still add parts.
+            // A transfer in flight may still add parts.
             guard live.life.phase != .active || outcome == .failed, !upload.parts.isEmpty, upload.whole == nil else {
                 return
             }
-            // What goes into a bucket that the app named is its own, and is aborted.
+            // An upload into a bucket that the app named is aborted instead.
             guard
                 try db.exists(
                     "SELECT 1 FROM bucket_upload WHERE id = ?1 AND task = ?2 AND bucket = ?3", upload.row,
@@ -140,28 +140,28 @@ extension Store {
         transaction.addStored(length, app: session.app)
     }
 
-    /// The key of the bytes that a task has kept for its retry. No client can name it: resume data is sealed.
+    /// The key of the bytes kept for a task's retry. No client can name it, because resume data is sealed.
     package static func nonceOfRetry(_ task: TaskID) -> [UInt8] { Array("retry/\(task.rawValue)".utf8) }
 
-    /// Drops what a task has kept for its retry, with the task.
+    /// Removes the bytes kept for the retry of a deleted task.
     func removeKeptForRetry(_ task: TaskID, _ transaction: Transaction) throws {
         try remove(resumeData: Self.nonceOfRetry(task), transaction)
     }
 
-    /// Gives a new task the upload that its resume data kept.
+    /// Assigns the upload kept by resume data to a new task.
     func adopt(_ upload: MultipartUpload, for task: TaskID, _ db: Connection) throws {
         try db.execute(
             "UPDATE bucket_upload SET task = ?2, due_at = begun_at WHERE id = ?1", upload.row, task.rawValue)
     }
 
-    /// Whether a file is kept for resume data.
+    /// Whether resume data keeps a file.
     ///
-    /// - Parameter unspent: Count only what no task goes on with yet.
+    /// - Parameter unspent: Considers only resume data that no task has used.
     func isKept(_ file: String, unspent: Bool = false, _ db: Connection) throws -> Bool {
         try db.exists("SELECT 1 FROM resume_data WHERE file = ?1 AND spent <= ?2", file, !unspent)
     }
 
-    /// What resume data goes on with, nil where it is gone: the download begins anew then.
+    /// The bytes that resume data refers to. `nil` if they are gone, so that the download restarts.
     package func kept(for nonce: [UInt8], app: AppID, at now: Timestamp) async throws -> KeptBytes? {
         try await database.read { [documents] db in
             try db.first(
@@ -178,7 +178,7 @@ extension Store {
 
     /// Spends resume data for a new task: it can be used once.
     ///
-    /// - Parameter adopted: The file that the task goes on with. Another one, which only its own node can go on with, goes.
+    /// - Parameter adopted: The file that the task adopts. A file at another node is removed.
     /// - Throws: ``DomainError/resumeDataSpent``.
     func spend(_ nonce: [UInt8], app: AppID, adopting adopted: String?, _ transaction: Transaction) throws {
         let kept = try transaction.db.first(
@@ -196,7 +196,7 @@ extension Store {
         transaction.addStored(-kept.length, app: app)
     }
 
-    /// Drops resume data that was not used in time. Spent resume data is remembered as long.
+    /// Deletes resume data at its expiry. Spent resume data has the same retention.
     func dropResumeData(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let wanted = max(1, rows / Self.rowsOfResumeData)
         let due = try transaction.db.all(
@@ -206,9 +206,9 @@ extension Store {
         return due.count == wanted
     }
 
-    /// Removes resume data of a deleted app, with what it keeps.
+    /// Removes resume data of a deleted app, with the bytes that it keeps.
     ///
-    /// - Returns: How many rows that took, `limit` at most or a few more.
+    /// - Returns: The approximate number of rows, about `limit` at most.
     func removeResumeData(of app: AppID, _ limit: Int, _ transaction: Transaction) throws -> Int {
         let some = try transaction.db.all(
             "SELECT nonce FROM resume_data WHERE app = ?1 LIMIT ?2", app.rawValue,
@@ -218,10 +218,10 @@ extension Store {
         return some.count * Self.rowsOfResumeData
     }
 
-    /// Its own, and what becomes of its file or upload.
+    /// Its own row, and the row of its file or upload.
     private static let rowsOfResumeData = 2
 
-    /// Removes resume data, and what it keeps unless a task goes on with that.
+    /// Removes resume data, and the bytes that it keeps unless a task has adopted them.
     private func remove(resumeData nonce: [UInt8], _ transaction: Transaction) throws {
         let db = transaction.db
         let kept = try db.first(

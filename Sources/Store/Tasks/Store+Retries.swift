@@ -1,18 +1,18 @@
 package import Core
 import SQL
 
-/// What became of one task that was to be retried with others.
+/// The outcome of retrying one of several tasks.
 package enum RetryResult: Sendable {
     case created(CreatedTask)
-    /// It has a retry already.
+    /// The task already has a retry.
     case skipped
     case refused(DomainError)
 }
 
 extension Store {
-    /// Completed tasks of a session that match and have no retry yet, up to `limit` matching ones after a number.
+    /// Completed tasks of a session that match and have no retry yet, among `limit` matching tasks after a number.
     ///
-    /// - Returns: With them how many matched, and the last number looked at, nil at the end.
+    /// - Returns: Also the numbers of the matching tasks, and the last number visited, `nil` at the end.
     package func retriable(
         _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int
     ) async throws -> (matched: [Int64], tasks: [TaskRecord], last: Int64?) {
@@ -23,12 +23,12 @@ extension Store {
         }
     }
 
-    /// Creates what can be created, in one commit. A task that has a retry by now gets no other.
+    /// Creates the retries that can be created, in one commit. A task that has a retry gets no second one.
     ///
     /// - Parameters:
     ///   - tasks: New tasks, each with `retryOf`.
-    ///   - revision: What the caller believes the session's revision to be, or nil.
-    /// - Returns: What became of each.
+    ///   - revision: The session's revision that the caller expects, or `nil`.
+    /// - Returns: The outcome for each task.
     /// - Throws: ``DomainError/sessionInvalidated``, ``DomainError/revisionMismatch``.
     package func retry(
         _ tasks: [NewTask], in id: SessionID, limit: Int64, storedLimit: Int64, ifRevision revision: Int64? = nil,

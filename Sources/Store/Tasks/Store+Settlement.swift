@@ -2,7 +2,7 @@ package import Core
 import Formats
 import SQL
 
-/// The bytes of a finished task.
+/// The content of a finished task.
 package struct NewContent: Sendable {
     package enum Place: Sendable {
         /// Up to 64 KiB, kept in the database.
@@ -11,7 +11,7 @@ package struct NewContent: Sendable {
         case file(String)
         /// An object in the bucket of contents.
         case object(String)
-        /// Moved to the task's destination: nothing is left to be read here.
+        /// Moved to the task's destination: this service cannot read it any more.
         case moved
     }
 
@@ -26,34 +26,34 @@ package struct NewContent: Sendable {
     }
 }
 
-/// What the end of an attempt means for its task.
+/// The outcome of an attempt for its task.
 package struct Settlement: Sendable {
     package indirect enum Verdict: Sendable {
         case completed(Outcome, TaskResult, NewContent?)
         case retry(at: Timestamp, waitsForConnectivity: Bool, TaskProgress)
         case asked(Question, questionId: String, deadline: Timestamp, TaskProgress)
-        /// The disk has no room for the `needed` bytes that are still to come. No attempt is charged.
+        /// The disk has no space for the remaining `needed` bytes. No attempt is charged.
         case waitsForDisk(needed: Int64, notBefore: Timestamp, TaskProgress)
-        /// Back to the queue; no attempt is charged.
+        /// The task is requeued; no attempt is charged.
         case interrupted(TaskProgress)
-        /// Bytes were synced while the transfer goes on.
+        /// Bytes were synced while the transfer continues.
         case advanced(TaskProgress)
     }
 
     package var task: TaskID
     package var verdict: Verdict
-    /// The request that was transferred: where the task has another one by now, a completion does not count. `nil` where it
+    /// The request that was transferred. A completion does not count if the task has another request by now. `nil`
     /// counts for any request.
     package var request: TransferRequest?
-    /// Told by an event before the verdict's own.
+    /// Reported by an event before the verdict's events.
     package var resumption: Resumption?
     package var bytesReceived: Int64 = 0
     package var bytesSent: Int64 = 0
-    /// Whether a partial file is left that is not the content of a completed task.
+    /// Whether a partial file remains that is not the content of a completed task.
     package var leavesPartialFile: Bool
-    /// The stored credentials that an attempt could choose from before it asked. One stored since is tried first.
+    /// The stored credentials that the attempt could use before it asked. A credential stored since is tried first.
     package var credentialsKnown: Set<String> = []
-    /// Whether the task has run alone long enough not to be suspected of crashes any more.
+    /// Whether the task has run alone long enough to end its quarantine.
     package var endsSuspicion = false
 
     package init(
@@ -69,14 +69,13 @@ package struct Settlement: Sendable {
 }
 
 extension Store {
-    /// Stores how attempts ended, all in one commit: states, contents, events, counters, launches.
+    /// Settles attempts in one commit: states, contents, events, counters, launches.
     ///
-    /// A task that was cancelled meanwhile, or that another node has taken over, stays as it is, and its files go. One that
-    /// was suspended meanwhile keeps its progress, also where it was resumed and waits for its turn; when all of it was
-    /// done already it completes, since doing it once more could do harm.
-    /// Costs about eight rows for each completed task.
+    /// A settlement of a task that was cancelled or taken over is stale, and its files are discarded. A suspended task
+    /// keeps its progress, even if it was resumed and is queued. If its transfer was complete, it completes, because a
+    /// repetition could do harm. Costs about eight rows for each completed task.
     ///
-    /// - Parameter sessions: Of which the tasks probably are.
+    /// - Parameter sessions: The probable sessions of the tasks.
     func settle(
         _ settlements: [Settlement], of sessions: Set<SessionID> = [], _ transaction: Transaction
     ) throws {
@@ -84,12 +83,7 @@ extension Store {
         try transaction.preread(settlements.map(\.task), likely: sessions)
         for settlement in settlements {
             guard let live = try transaction.live(settlement.task), isHeld(live) else {
-                transaction.aftermath.filesToRemove += settlement.files
-                if let object = settlement.object { try discard(object: object, transaction) }
-                let partial = Self.partialFile(settlement.task)
-                if settlement.isLast, try !isKept(partial, transaction.db) {
-                    transaction.aftermath.filesToRemove.append(partial)
-                }
+                try discard(settlement, transaction)
                 continue
             }
             let session = try transaction.session(live.session)
@@ -112,32 +106,48 @@ extension Store {
                 try transaction.append(
                     .didResumeAtOffset, to: session, task: live.id, data: documents.encode(resumption))
             }
-            switch settlement.verdict {
-            case .completed(let outcome, let result, let content):
-                try complete(
-                    live, outcome, result, content: content, leavesPartialFile: settlement.leavesPartialFile,
-                    transaction)
-            case .retry(let at, let waitsForConnectivity, let progress):
-                try move(
-                    live, .retry(at: at, waitsForConnectivity: waitsForConnectivity), progress: progress, letsGo: true,
-                    transaction)
-            case .asked(let question, let questionId, let deadline, let progress):
-                if try isAnswered(question, for: session, known: settlement.credentialsKnown, transaction.db) {
-                    try move(live, .interrupted, progress: progress, letsGo: true, transaction)
-                } else {
-                    let id = try ask(question, questionId, deadline, live, session, transaction)
-                    try move(live, .ask(id), progress: progress, letsGo: true, transaction)
-                }
-            case .waitsForDisk(let needed, let notBefore, let progress):
-                let kept = progress.keptOffset
-                try move(
-                    live, .noRoom(needed: needed, kept: kept, notBefore: notBefore), progress: progress, letsGo: true,
-                    transaction)
-            case .interrupted(let progress):
+            try apply(settlement, to: live, of: session, transaction)
+        }
+    }
+
+    /// Removes what a settlement without a task of this node leaves: content, object and partial file.
+    private func discard(_ settlement: Settlement, _ transaction: Transaction) throws {
+        transaction.aftermath.filesToRemove += settlement.files
+        if let object = settlement.object { try discard(object: object, transaction) }
+        let partial = Self.partialFile(settlement.task)
+        if settlement.isLast, try !isKept(partial, transaction.db) {
+            transaction.aftermath.filesToRemove.append(partial)
+        }
+    }
+
+    private func apply(
+        _ settlement: Settlement, to live: LiveTask, of session: SessionEntry, _ transaction: Transaction
+    ) throws {
+        switch settlement.verdict {
+        case .completed(let outcome, let result, let content):
+            try complete(
+                live, outcome, result, content: content, leavesPartialFile: settlement.leavesPartialFile,
+                transaction)
+        case .retry(let at, let waitsForConnectivity, let progress):
+            try move(
+                live, .retry(at: at, waitsForConnectivity: waitsForConnectivity), progress: progress, letsGo: true,
+                transaction)
+        case .asked(let question, let questionId, let deadline, let progress):
+            if try isAnswered(question, for: session, known: settlement.credentialsKnown, transaction.db) {
                 try move(live, .interrupted, progress: progress, letsGo: true, transaction)
-            case .advanced(let progress):
-                try saveProgress(progress, live, transaction)
+            } else {
+                let id = try ask(question, questionId, deadline, live, session, transaction)
+                try move(live, .ask(id), progress: progress, letsGo: true, transaction)
             }
+        case .waitsForDisk(let needed, let notBefore, let progress):
+            let kept = progress.keptOffset
+            try move(
+                live, .noRoom(needed: needed, kept: kept, notBefore: notBefore), progress: progress, letsGo: true,
+                transaction)
+        case .interrupted(let progress):
+            try move(live, .interrupted, progress: progress, letsGo: true, transaction)
+        case .advanced(let progress):
+            try saveProgress(progress, live, transaction)
         }
     }
 
@@ -158,7 +168,7 @@ extension Store {
         if settlement.isLast, live.node != nil || live.plannedMove != nil { try letGo(of: live, transaction) }
     }
 
-    /// Whether a task that is not active any more completes: its request is still the one that was transferred.
+    /// Whether a task that is not active completes: its request is still the transferred one.
     private func completes(_ live: LiveTask, by settlement: Settlement, _ db: Connection) throws -> Bool {
         guard settlement.isCompletion else { return false }
         guard let request = settlement.request else { return true }
@@ -180,9 +190,9 @@ extension Store {
             "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue, documents.encode(progress))
     }
 
-    /// Ends a task from outside, whatever it is at.
+    /// Ends a task in any state.
     ///
-    /// - Parameter progress: Nil for what is stored of it.
+    /// - Parameter progress: The final progress; `nil` for the stored progress.
     func end(
         _ live: LiveTask, _ outcome: Outcome, _ error: TaskError, progress: TaskProgress? = nil,
         response: TaskResponse? = nil, _ transaction: Transaction
@@ -196,7 +206,8 @@ extension Store {
 
     /// Completes a task: its row, content and last events, in the order that G3 promises.
     ///
-    /// - Parameter leavesPartialFile: Whether the transfer, which is over, left a partial file that is not the content.
+    /// - Parameter leavesPartialFile: Whether the transfer, which has ended, left a partial file that is not the
+    ///   content.
     func complete(
         _ live: LiveTask, _ outcome: Outcome, _ result: TaskResult,
         by event: (Outcome, TaskResult) -> TaskLife.Event = TaskLife.Event.finish, content: NewContent?,
@@ -215,7 +226,7 @@ extension Store {
         let life = try transaction.life(of: live, after: event(outcome, result), crashes: live.crashes)
         transaction.follow(live.life, life, lane: live.lane, of: session)
         if live.kind == .download, content != nil {
-            // The event keeps the time it told, whatever becomes of the content's life.
+            // The event keeps this time, even if the content's expiry changes later.
             let expiresAt = now + policies.unacknowledgedRetention
             try transaction.append(
                 .didFinishDownloading, to: session, task: live.id, data: documents.encode(expiresAt))
@@ -229,7 +240,7 @@ extension Store {
         ])
         if let content { try insert(content, of: live, seq: seq, transaction) }
         try keepForRetry(live, outcome, result.progress, leavesPartialFile: leavesPartialFile, session, transaction)
-        // While the task is active the transfer may still write; its last settlement discards the file then.
+        // The transfer of an active task may still write. Its last settlement discards the file then.
         if leavesPartialFile || (live.life.phase != .active && live.progress != nil && content == nil) {
             let partial = Self.partialFile(live.id)
             if try !isKept(partial, db) { try discard(partial, on: result.progress.node, transaction) }
@@ -251,7 +262,7 @@ extension Store {
                 outcome: outcome, statusCode: result.response?.statusCode, error: result.error))
     }
 
-    /// Where the bytes of a transfer under way are, relative to the data folder.
+    /// The path of a task's partial file, relative to the data folder.
     static func partialFile(_ task: TaskID) -> String { "partial/\(task.rawValue)" }
 
     private func insert(_ content: NewContent, of live: LiveTask, seq: Int64, _ transaction: Transaction) throws {
@@ -277,7 +288,7 @@ extension Store {
 extension Settlement {
     var isCompletion: Bool { if case .completed = verdict { true } else { false } }
 
-    /// Bytes that stay for the next attempt; nil where the task completed.
+    /// The bytes kept for the next attempt; `nil` if the task completed.
     fileprivate var keptOffset: Int64? {
         switch verdict {
         case .completed: nil
@@ -287,16 +298,16 @@ extension Settlement {
         }
     }
 
-    /// Whether the transfer is over and has let go of its partial file.
+    /// Whether the transfer has ended and closed its partial file.
     var isLast: Bool { if case .advanced = verdict { false } else { true } }
 
-    /// Files that are orphaned when the settlement is stale, or cannot be stored.
+    /// Files that are orphaned if the settlement is stale or cannot be stored.
     package var files: [String] {
         guard case .completed(_, _, let content?) = verdict, case .file(let path) = content.place else { return [] }
         return [path]
     }
 
-    /// The same of an object in the bucket of contents.
+    /// The object in the bucket of contents that is orphaned in the same cases.
     var object: String? {
         guard case .completed(_, _, let content?) = verdict, case .object(let key) = content.place else { return nil }
         return key

@@ -12,15 +12,15 @@ struct LiveTask {
     var beginsAt: Timestamp?
     var body: Int64?
     var progress: [UInt8]?
-    /// Crashes of the service in a row that found it under way.
+    /// The number of consecutive crashes of the service during the task's transfer.
     var crashes: Int
     var clientTaskId: String?
-    /// Who took it and has not let go of it.
+    /// The node that claimed the task and has not released it.
     var node: String?
-    /// Where its content is being moved.
+    /// The destination to which its content is being moved.
     var plannedMove: [UInt8]?
 
-    /// A row as it was read. That of a forgotten session may have lost what it refers to.
+    /// A row and the result of decoding it. The row of a deleted session may refer to missing rows.
     struct Reading {
         let session: SessionID
         let task: Result<LiveTask, any Error>
@@ -31,7 +31,7 @@ struct LiveTask {
         }
     }
 
-    /// The rows of tasks, for each one or none.
+    /// Queries the rows of tasks: one or none for each.
     static func ask(_ ids: [TaskID], _ db: Connection) throws -> Asked<Reading> {
         try db.ask(
             """
@@ -64,9 +64,10 @@ extension Store {
     /// Commands one task.
     ///
     /// - Parameters:
-    ///   - revision: What the task's must be, or nil.
-    ///   - overtakesMove: Whether a cancel is carried out though the task's content is being moved.
-    /// - Throws: ``DomainError/taskCompleted``; ``DomainError/notFound``; ``DomainError/revisionMismatch``; ``MoveUnderWay``.
+    ///   - revision: The task's revision that the caller expects, or `nil`.
+    ///   - overtakesMove: Whether a cancel is carried out even if the task's content is being moved.
+    /// - Throws: ``DomainError/taskCompleted``; ``DomainError/notFound``, ``DomainError/revisionMismatch``,
+    ///   ``MoveUnderWay``.
     package func command(
         _ command: TaskCommand, task id: TaskID, ifRevision revision: Int64? = nil, overtakesMove: Bool = false,
         at now: Timestamp
@@ -83,30 +84,29 @@ extension Store {
         return (try await task(id), aftermath)
     }
 
-    /// - Throws: ``DomainError/revisionMismatch`` where the task has another revision than one that is not nil.
+    /// - Throws: ``DomainError/revisionMismatch`` if `revision` is not `nil` and not the task's.
     func check(_ live: LiveTask, hasRevision revision: Int64?, _ db: Connection) throws {
         guard let revision else { return }
         let found = try db.all("SELECT revision FROM task WHERE id = ?1", live.id.rawValue) { $0.integer(0) }
         if found != [revision] { throw DomainError.revisionMismatch }
     }
 
-    /// What a step of a command to many tasks did.
+    /// The outcome of one step of a command to many tasks.
     package struct CommandStep: Sendable {
-        /// How many tasks match.
+        /// The number of matching tasks.
         package var matched = 0
         package var changed = 0
-        /// The last number looked at, nil at the end.
+        /// The last number visited, `nil` at the end.
         package var last: Int64?
-        /// Numbers of tasks that were passed over because their content is being moved.
+        /// Numbers of tasks that were skipped because their content is being moved.
         package var moving: Set<Int64> = []
     }
 
-    /// Looks at up to `limit` tasks of a session that are not completed, beginning after a number, and commands those
-    /// that match.
+    /// Visits up to `limit` unfinished tasks of a session after a number, and commands those that match.
     ///
     /// - Parameters:
-    ///   - revision: What the session's must be, or nil.
-    ///   - overtakesMoves: Whether a cancel is carried out on tasks whose content is being moved.
+    ///   - revision: The session's revision that the caller expects, or `nil`.
+    ///   - overtakesMoves: Whether a cancel is carried out even if a task's content is being moved.
     /// - Throws: ``DomainError/revisionMismatch``.
     package func command(
         _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int,
@@ -140,7 +140,7 @@ extension Store {
     func carryOut(_ command: TaskCommand, _ live: LiveTask, _ transaction: Transaction) throws -> Bool {
         switch command {
         case .suspend:
-            // It stays suspended, whatever becomes of a node that held it for the moment.
+            // An explicit suspension outlasts the node that held the task.
             try transaction.db.execute(
                 "UPDATE live SET held_by = NULL WHERE task = ?1 AND held_by IS NOT NULL", live.id.rawValue)
             return try move(live, .suspend, transaction)
@@ -155,11 +155,11 @@ extension Store {
         try live.progress.map { try documents.decode(TaskProgress.self, $0) } ?? TaskProgress()
     }
 
-    /// Takes a task to its next state, and what depends on that with it. For all events but those that complete it.
+    /// Applies an event to a task and updates the state that depends on it. Used for all events but completions.
     ///
     /// - Parameters:
-    ///   - crashes: How many count against it from now on; an attempt that ended by itself counts for it.
-    ///   - letsGo: Whether the node that took it has let go of it.
+    ///   - crashes: The new number of crashes; `nil` resets it at the end of an attempt and keeps it otherwise.
+    ///   - letsGo: Whether the node that claimed the task has released it.
     /// - Returns: Whether anything changed.
     @discardableResult
     func move(
@@ -194,9 +194,9 @@ extension Store {
         return true
     }
 
-    /// Changes a task. What is completed keeps all but its description and metadata.
+    /// Changes a task. A completed task allows changes of its description and metadata only.
     ///
-    /// - Parameter overtakesMove: Whether the request is changed though the content of the old one is being moved.
+    /// - Parameter overtakesMove: Whether the request may change while the content of the old request is being moved.
     /// - Throws: ``DomainError/taskCompleted``, ``DomainError/revisionMismatch``, ``DomainError/notFound``,
     ///   ``MoveUnderWay``.
     package func changeTask(
@@ -269,8 +269,8 @@ extension Store {
         }
     }
 
-    /// Tasks that are not completed, in the order of their numbers. Other filters are for the caller: a request for few of
-    /// many tasks must not look at all of them in one transaction.
+    /// Unfinished tasks in the order of their numbers. The caller applies the other filters: a request for few of many
+    /// tasks must not read all of them in one transaction.
     private static func unfinished(
         _ session: SessionID, among numbers: Set<Int64>?, after number: Int64, limit: Int, _ db: Connection
     ) throws -> [Unfinished] {

@@ -5,8 +5,8 @@ import SQL
 extension Store {
     /// Creates all tasks or none, in one commit. Costs one row in `task` and `live` for each.
     ///
-    /// Discretionary ones of an app without background refresh are cancelled in the same breath, as they would have been
-    /// had they existed when it was denied: no node would ever run them.
+    /// Discretionary tasks of an app without background refresh are cancelled in the same commit, like existing ones
+    /// when refresh was denied: no node would ever run them.
     ///
     /// - Throws: ``DomainError/sessionInvalidated``, ``DomainError/clientTaskConflict(index:)``,
     ///   ``DomainError/tooManyTasks(limit:index:)``, ``DomainError/storedBytesExceeded(index:)``,
@@ -27,12 +27,12 @@ extension Store {
                 created.append(item)
                 guard !item.isExisting else { continue }
                 unfinished += 1
-                // With the bodies that came, without what resume data kept for these tasks.
+                // Includes the bodies of these tasks, without the bytes that their resume data kept.
                 let stored = storedBefore + transaction.stored(of: session.app)
                 if unfinished > limit {
                     throw DomainError.tooManyTasks(limit: limit, index: index)
                 }
-                // What a download will bring is not known yet: it needs some room, no more can be said.
+                // The size of a download is unknown here: it needs at least one byte.
                 let wanted = task.specification.bringsContent ? stored + 1 : stored
                 if wanted > storedLimit { throw DomainError.storedBytesExceeded(index: index) }
             }
@@ -43,14 +43,14 @@ extension Store {
         }
     }
 
-    /// What an app has of what is limited: tasks that are not completed, and bytes.
+    /// The app's usage of its quotas: unfinished tasks, and stored bytes.
     func usage(of app: AppID, _ db: Connection) throws -> (unfinished: Int64, stored: Int64) {
         try db.first("SELECT unfinished_tasks, stored_bytes FROM app WHERE id = ?1", app.rawValue) {
             ($0.integer("unfinished_tasks"), $0.integer("stored_bytes"))
         } ?? (0, 0)
     }
 
-    /// The new tasks; those that no node may ever run are cancelled.
+    /// The new tasks, with those cancelled that no node may run.
     func withoutForbidden(
         _ created: [CreatedTask], in session: SessionEntry, _ transaction: Transaction
     ) throws -> [CreatedTask] {
@@ -62,7 +62,7 @@ extension Store {
         }
     }
 
-    /// What is known, before they are created, of tasks that are created together.
+    /// Rows read ahead for tasks that are created together.
     struct CreationBatch {
         /// By origin.
         fileprivate var lanes: [String: Int64] = [:]
@@ -79,7 +79,7 @@ extension Store {
             lives.append(live)
         }
 
-        /// Writes the rows of the tasks that were created since the last time.
+        /// Inserts the rows of the tasks created since the last call.
         mutating func flush(_ db: Connection) throws {
             try db.executeAll(
                 """
@@ -108,7 +108,7 @@ extension Store {
         return batch
     }
 
-    /// Creates one task, whose rows are written with those of its batch. When its body is gone nothing has changed.
+    /// Creates one task, whose rows are written with those of its batch. A missing body leaves everything unchanged.
     func create(
         _ new: NewTask, index: Int, in session: SessionEntry, _ batch: inout CreationBatch, _ transaction: Transaction
     ) throws -> CreatedTask {
@@ -120,10 +120,7 @@ extension Store {
             let print = documents.fingerprint(specification, new.fingerprint, new.isSuspended)
             if let existing = batch.existing[clientTaskId] {
                 try batch.flush(db)
-                guard existing.fingerprint == print, let task = try readTask(existing.id, db) else {
-                    throw DomainError.clientTaskConflict(index: index)
-                }
-                return CreatedTask(task: task, isExisting: true)
+                return try repeated(existing, print, index: index, db)
             }
             fingerprint = print
         }
@@ -173,6 +170,16 @@ extension Store {
                 id: id, session: session.id, sessionIdentifier: session.identifier, app: session.app, number: number,
                 life: life, specification: specification, progress: new.progress, createdAt: now,
                 startedAt: new.isSuspended ? nil : now, revision: 1), isExisting: false)
+    }
+
+    /// The task that has the name already, where it was created by the same request.
+    private func repeated(
+        _ existing: (id: TaskID, fingerprint: [UInt8]?), _ fingerprint: [UInt8], index: Int, _ db: Connection
+    ) throws -> CreatedTask {
+        guard existing.fingerprint == fingerprint, let task = try readTask(existing.id, db) else {
+            throw DomainError.clientTaskConflict(index: index)
+        }
+        return CreatedTask(task: task, isExisting: true)
     }
 
     func lane(_ origin: String, _ session: SessionEntry, _ db: Connection) throws -> Int64 {

@@ -40,7 +40,7 @@ extension Store {
         _ session: SessionID, _ filter: TaskFilter, after number: Int64, below end: Int64, limit: Int,
         _ db: Connection
     ) throws -> [(TaskID, Int64)] {
-        // There is one of a name at most.
+        // At most one task has a given name.
         if filter.clientTaskId != nil {
             return try taskIDs(session, filter, after: number, below: end, limit: limit, db)
         }
@@ -49,7 +49,7 @@ extension Store {
         }
     }
 
-    /// Those of one alternative, by the same indexes as in the other order.
+    /// The newest matching tasks of one alternative, by the same indexes as in ascending order.
     private static func newestTaskIDs(
         _ session: SessionID, _ filter: TaskFilter.Alternative, after number: Int64, below end: Int64, limit: Int,
         _ db: Connection

@@ -12,7 +12,7 @@ extension Store {
         }
     }
 
-    /// A task of a session that has this identifier.
+    /// A task of the session with this identifier.
     ///
     /// - Throws: ``DomainError/notFound``.
     package func task<Known>(
@@ -37,7 +37,7 @@ extension Store {
         }
     }
 
-    /// Those of some tasks that are not completed. One row for each.
+    /// The unfinished tasks of a set. Costs one row for each.
     package func unfinished(among tasks: Set<TaskID>) async throws -> Set<TaskID> {
         try await database.read { db in
             try tasks.filter { id in
@@ -71,7 +71,7 @@ extension Store {
         return found
     }
 
-    /// The first of all that the filter's alternatives find, each of which is read in order.
+    /// The first results over all alternatives of the filter, each of which is read in order.
     static func merged<Found, Key: Comparable>(
         _ filter: TaskFilter, by key: (Found) -> Key, inOrder precedes: (Key, Key) -> Bool = { $0 < $1 }, limit: Int,
         find: (TaskFilter.Alternative) throws -> [Found]
@@ -82,7 +82,7 @@ extension Store {
         return Array(found.sorted { precedes(key($0), key($1)) }.prefix(limit))
     }
 
-    /// Those of one alternative, by the most selective index that it allows.
+    /// The matching tasks of one alternative, by the most selective index that it allows.
     private static func taskIDs(
         _ session: SessionID, _ filter: TaskFilter.Alternative, after number: Int64, below end: Int64, limit: Int,
         _ db: Connection
@@ -169,7 +169,7 @@ extension Store {
 }
 
 extension TaskStamp {
-    /// Of a completed task.
+    /// The stamp of a completed task.
     fileprivate init(_ task: TaskID, _ row: Row) {
         self.init(
             task: task, revision: row.integer("revision"), contentExpiresAt: row.timeOrNil("expires_at"),

@@ -1,10 +1,10 @@
 package import Core
 import SQL
 
-// The documents may be sealed, so that a search decodes what it compares: a row for each task of the list, and another
-// for each match.
+// The documents may be sealed, so a search decodes the values that it compares: one row for each listed task, and
+// another for each match.
 extension Store {
-    /// Up to `limit` tasks of a session after a number, each with whether the search matches.
+    /// Up to `limit` tasks of a session after a number, each with the result of the search.
     package func search<Known>(
         for search: TaskSearch, in session: SessionID, _ filter: TaskFilter, _ span: ListSpan, after number: Int64,
         limit: Int, known: @escaping @Sendable (TaskStamp) -> Known?
@@ -16,7 +16,7 @@ extension Store {
         }
     }
 
-    /// Up to `limit` tasks of an app after one of them, each with whether the search matches.
+    /// Up to `limit` tasks of an app after one of them, each with the result of the search.
     package func search<Known>(
         for search: TaskSearch, of app: AppID, _ filter: TaskFilter, _ span: ListSpan, after id: Int64, limit: Int,
         known: @escaping @Sendable (TaskStamp) -> Known?

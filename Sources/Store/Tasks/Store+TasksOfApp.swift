@@ -29,8 +29,8 @@ extension Store {
         }
     }
 
-    // Each by the most selective index that the filter allows. CROSS JOIN keeps the tasks in the outer loop, in their
-    // order. Sessions that are forgotten and not removed yet are passed over.
+    // Each query uses the most selective index that the filter allows. CROSS JOIN keeps the tasks in the outer loop, in
+    // their order. Tasks of deleted sessions are skipped.
 
     private static func tasksOfApp(
         _ app: AppID, _ filter: TaskFilter.Alternative, _ stretch: Stretch, _ limit: Int, _ db: Connection

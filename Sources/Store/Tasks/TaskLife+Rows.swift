@@ -1,7 +1,7 @@
 import Core
 import SQL
 
-/// What `live` has of a task's life until it is completed.
+/// The columns of `live` that hold a task's life until it is completed.
 struct LiveColumns {
     var phase: String?
     var dueAt: Int64?
@@ -25,7 +25,7 @@ struct LiveColumns {
 }
 
 extension TaskLife {
-    /// As `live` has it. A phase without what belongs to it is one that the program does not know.
+    /// The life in a row of `live`. A phase without its data counts as unknown.
     init(live row: Row) throws(UnknownValue) {
         let phase: Phase = try row.value("stage")
         func known<Value>(_ value: Value?) throws(UnknownValue) -> Value {
@@ -55,7 +55,7 @@ extension TaskLife {
         self = .running(stage, deadline: try known(row.timeOrNil("resource_deadline")))
     }
 
-    /// As `live` has it, or `task` of a completed one.
+    /// The life in a row of `live`, or in a completed task's row of `task`.
     init(_ row: Row, _ documents: Documents) throws {
         guard row.isNull("stage") else {
             self = try TaskLife(live: row)

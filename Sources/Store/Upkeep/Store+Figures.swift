@@ -1,36 +1,36 @@
 package import Core
 import SQL
 
-/// How much there is of what.
+/// Counts of the store's contents, for metrics.
 package struct StoreFigures: Sendable {
-    /// Tasks that are not completed, by what they do or wait for. Of no kind more than ``limit`` are counted.
+    /// Unfinished tasks by phase. At most ``limit`` of each phase are counted.
     package var tasks: [Phase: Int64] = [:]
-    /// When the task was created that has waited longest among those that could run.
+    /// The creation time of the task that has been queued longest.
     package var oldestQueued: Timestamp?
-    /// Launches that are not over, counted in the same way.
+    /// Open launches, counted in the same way.
     package var launches: [LaunchState.Phase: Int64] = [:]
     /// Bytes of contents and bodies.
     package var storedBytes: Int64 = 0
 
-    /// What counting one kind costs at most, in rows.
+    /// The maximum number of rows read to count one kind.
     package static let limit: Int64 = 100_000
 
     package enum Phase: String, CaseIterable, Sendable {
-        /// Under way.
+        /// In flight.
         case active
-        /// Due, behind others.
+        /// Due and queued.
         case queued
-        /// To begin, or to be tried again, at a moment.
+        /// Delayed until its start or its retry.
         case scheduled
         case awaitingAnswer, waitingForDisk, quarantined
-        /// The rest: suspended tasks, and those on their way out.
+        /// The rest: suspended tasks, and tasks of deleted sessions.
         case suspended
     }
 }
 
 extension Store {
-    /// Counts what is kept as a number, or stands in an index of its own: not more than a few look-ups, and
-    /// ``StoreFigures/limit`` rows of a kind.
+    /// Reads the counts that are stored as numbers or have an index of their own: a few look-ups, and at most
+    /// ``StoreFigures/limit`` rows of each kind.
     package func figures() async throws -> StoreFigures {
         try await database.read { db in
             var figures = StoreFigures()

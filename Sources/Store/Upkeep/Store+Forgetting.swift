@@ -2,16 +2,16 @@ package import Core
 import SQL
 
 extension Store {
-    /// An invalid session stays readable for this long.
+    /// The retention of an invalid session.
     package static let invalidRetention = Duration.seconds(7 * 24 * 3600)
-    /// How often an identifier was used is remembered for this long after its last session.
+    /// The retention of an identifier's incarnation number after its last session.
     package static let incarnationRetention = Duration.seconds(30 * 24 * 3600)
 
-    /// Lanes that leave the queue with the commit that forgets their session. Of one with more, the rest does as the
-    /// scheduler or the janitor meets it.
+    /// Lanes emptied by the commit that deletes their session. The scheduler and the janitor empty the rest as they
+    /// reach them.
     private static let lanesAtOnce = 500
 
-    /// Ends a session for everybody but the janitor. The same few rows, however much is in it.
+    /// Deletes a session with a tombstone. Writes the same few rows, whatever the session contains.
     func forget(_ id: SessionID, _ transaction: Transaction) throws {
         let db = transaction.db
         let entry = try transaction.session(id)
@@ -28,9 +28,9 @@ extension Store {
             entry.identifier, transaction.now.milliseconds)
     }
 
-    /// Takes lanes of a session out of the queue, up to `limit`.
+    /// Removes lanes of a session from the queue, up to `limit`.
     ///
-    /// - Returns: How many.
+    /// - Returns: The number of lanes.
     func emptyLanes(of session: SessionID, _ limit: Int, _ db: Connection) throws -> Int {
         try db.change(
             "UPDATE lane SET queued = 0 WHERE id IN (SELECT id FROM lane WHERE session = ?1 AND queued > 0 LIMIT ?2)",
@@ -69,10 +69,10 @@ extension Store {
         return true
     }
 
-    /// Removes a session's rows, as many as are left to be removed; its own row last.
+    /// Removes a session's rows, at most `left`; its own row last.
     private func remove(session id: Int64, _ left: inout Int, _ transaction: Transaction) throws {
         let db = transaction.db
-        // Lanes first: the scheduler looks at them.
+        // Lanes first, because the scheduler reads them.
         left -= try db.change(
             "DELETE FROM lane WHERE id IN (SELECT id FROM lane WHERE session = ?1 LIMIT ?2)", id, left)
         guard left > 0 else { return }
@@ -101,14 +101,14 @@ extension Store {
 
     /// Removes credentials of a session, up to `limit`.
     ///
-    /// - Returns: How many.
+    /// - Returns: The number removed.
     func removeCredentials(of session: SessionID, _ limit: Int, _ db: Connection) throws -> Int {
         try db.change(
             "DELETE FROM credential WHERE id IN (SELECT id FROM credential WHERE session = ?1 LIMIT ?2)",
             session.rawValue, limit)
     }
 
-    /// Removes a task with all that belongs to it but its events.
+    /// Removes a task with all of its rows except its events.
     func remove(task id: Int64, _ transaction: Transaction) throws {
         let db = transaction.db
         let live = try db.first("DELETE FROM live WHERE task = ?1 RETURNING body, progress_document", id) { row in
@@ -145,7 +145,7 @@ extension Store {
 
     /// Hides an app with its keys and sessions from all readers. The janitor removes the rows.
     ///
-    /// - Returns: Its transfers under way, to be stopped.
+    /// - Returns: Its transfers in flight, to be stopped.
     package func deleteApp(_ id: AppID) async throws -> [TaskID] {
         try await database.write { db in
             guard try self.readApp(id, db) != nil else { throw DomainError.notFound }
@@ -172,7 +172,7 @@ extension Store {
         return false
     }
 
-    /// Removes what a deleted app has left, as many rows as are left to be removed.
+    /// Removes the rows of a deleted app, at most `left`.
     private func remove(app id: AppID, _ left: inout Int, _ transaction: Transaction) throws {
         let db = transaction.db
         let sessions = try db.all(
@@ -208,7 +208,7 @@ extension Store {
             id.rawValue, left)
         guard left > 0 else { return }
         left -= try removeResumeData(of: id, left, transaction)
-        // The tasks use the bodies.
+        // The bodies come last, because the tasks use them.
         let hasSessions = try db.exists("SELECT 1 FROM session WHERE app = ?1 LIMIT 1", id.rawValue)
         guard left > 0, !hasSessions else { return }
         let bodies = try db.all("SELECT id FROM body WHERE app = ?1 LIMIT ?2", id.rawValue, max(1, left / 3)) {

@@ -2,9 +2,9 @@ import Base
 package import Core
 import SQL
 
-/// What the janitor removes, one kind at a time. What is due of each is found by an index.
+/// The kinds of rows that the janitor removes. An index finds the expired rows of each kind.
 package enum Chore: CaseIterable, Sendable {
-    /// Contents whose acknowledgement is older than they are kept.
+    /// Contents whose retention after the acknowledgement has ended.
     case acknowledgedContents
     /// Contents that were not acknowledged in time.
     case unacknowledgedContents
@@ -12,7 +12,7 @@ package enum Chore: CaseIterable, Sendable {
     case events
     /// Completed tasks, a week after they were acknowledged.
     case tasks
-    /// Bodies that no task needs, a day later.
+    /// Bodies that no task has used for a day.
     case bodies
     case resumeData
     /// Answers kept for an `Idempotency-Key`.
@@ -21,34 +21,34 @@ package enum Chore: CaseIterable, Sendable {
     case launches
     /// API keys that ended a month ago.
     case keys
-    /// What deleted apps have left; their sessions are forgotten here, and removed as ``forgottenSessions``.
+    /// Rows of deleted apps. Their sessions get a tombstone here, and are removed by ``forgottenSessions``.
     case deletedApps
     /// Sessions that have been invalid for a week.
     case invalidSessions
     case forgottenSessions
-    /// How often identifiers were used, a month after the last session that had them.
+    /// Incarnation numbers, a month after the last session of their identifier.
     case incarnations
     /// Lanes without a task.
     case lanes
-    /// Clients of other nodes that left.
+    /// Clients that have detached from other nodes.
     case presence
-    /// Pages of the database's file that nothing uses.
+    /// Unused pages of the database file.
     case freePages
 }
 
-/// What one piece of cleaning came to.
+/// The outcome of one step of a chore.
 package struct Cleaning: Sendable {
-    /// Whether more is due already.
+    /// Whether more rows have expired already.
     package var hasMore = false
-    /// How long the writer was busy with it, the commit left out.
+    /// The time on the writer's thread, without the commit.
     package var duration = Duration.zero
     package var aftermath = Aftermath()
 }
 
 extension Store {
-    /// Does a piece of a chore in one short transaction.
+    /// Performs a step of a chore in one short transaction.
     ///
-    /// - Parameter rows: How many rows it may remove or change, roughly.
+    /// - Parameter rows: The approximate maximum of rows removed or changed.
     package func clean(_ chore: Chore, at now: Timestamp, rows: Int) async throws -> Cleaning {
         try await database.write { db in
             let began = ContinuousClock.now
@@ -61,10 +61,10 @@ extension Store {
         }
     }
 
-    /// Writes that others and the janitor have asked for and were carried out.
+    /// The number of writes performed for all callers, the janitor included.
     package var performedWrites: Int { database.performedWrites }
 
-    /// - Returns: Whether more is due.
+    /// - Returns: Whether more rows have expired.
     private func clean(_ chore: Chore, _ rows: Int, _ transaction: Transaction) throws -> Bool {
         switch chore {
         case .acknowledgedContents: try expireAcknowledgedContents(rows, transaction)
@@ -86,16 +86,16 @@ extension Store {
         }
     }
 
-    /// Completed tasks are kept for this long after their last event was acknowledged.
+    /// The retention of completed tasks after the acknowledgement of their last event.
     package static let completedRetention = Duration.seconds(7 * 24 * 3600)
-    /// API keys are kept for this long after they ended.
+    /// The retention of API keys after their expiry.
     package static let expiredKeyRetention = Duration.seconds(30 * 24 * 3600)
 
-    /// A completed task comes with its content, events of its own, question, body and file.
+    /// The rows of a completed task: its own, its content, events, question, body and file.
     static let rowsOfTask = 8
     private static let rowsOfContent = 4
 
-    // MARK: What acknowledgements began
+    // MARK: Acknowledged rows
 
     private func expireAcknowledgedContents(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let db = transaction.db
@@ -152,7 +152,7 @@ extension Store {
         return true
     }
 
-    /// Where contents are kept for longer than a week, tasks wait for those acknowledged together with them.
+    /// If contents are kept for longer than a week, tasks wait for the contents acknowledged together with them.
     private func dropTasks(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let db = transaction.db
         var left = rows
@@ -177,7 +177,7 @@ extension Store {
         return true
     }
 
-    // MARK: What has its own time
+    // MARK: Rows with their own expiry
 
     private func dropBodies(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let due = try transaction.db.all(
@@ -204,7 +204,7 @@ extension Store {
             """, (transaction.now - Self.expiredKeyRetention).milliseconds, rows) == rows
     }
 
-    /// Looks at some lanes and drops those without a task; the next call goes on behind them.
+    /// Checks some lanes and deletes those without a task. The next call continues after them.
     private func dropIdleLanes(_ rows: Int, _ transaction: Transaction) throws -> Bool {
         let db = transaction.db
         let cursor = idleLaneCursor.withLock { $0 }

@@ -1,37 +1,37 @@
 package import Core
 import SQL
 
-/// What nodes have left that are gone, and that was taken over.
+/// The outcome of a takeover.
 package struct TakeOver: Sendable {
     package var nodes: [String] = []
-    /// Tasks that were under way.
+    /// The number of tasks that were in flight.
     package var tasks = 0
-    /// Whether they have left more.
+    /// Whether the dead nodes have more claims.
     package var hasMore = false
 }
 
-/// What a node wants to know of others' commits.
+/// The state of other nodes' commits that a node follows.
 package struct Watched: Sendable {
-    /// Sessions that clients wait for here, or that have transfers here.
+    /// Sessions that clients follow here, or that have transfers here.
     package var sessions: [SessionID] = []
-    /// Those of them whose transfers' progress is streamed here.
+    /// The sessions whose transfer progress is streamed here.
     package var streamed: [SessionID] = []
-    /// Tasks whose end clients wait for here.
+    /// Tasks whose completion clients await here.
     package var tasks: [TaskID] = []
 
     package init() {}
 }
 
-/// How things stand of what a node watches.
+/// The current state of everything that a node watches.
 package struct News: Sendable {
-    /// A number for each session that exists, which is another one after each change.
+    /// A stamp for each existing session, which differs after each change.
     package var sessions: [SessionID: SessionNews] = [:]
-    /// Those of the tasks that are not completed.
+    /// The watched tasks that are not completed.
     package var unfinished: Set<TaskID> = []
-    /// Tasks that this node has under way.
+    /// Tasks that this node transfers according to the store.
     package var transferring: Set<TaskID> = []
     package var hasQueuedTasks = false
-    /// How far transfers of other nodes are in sessions that are streamed here, by what is stored of them.
+    /// The stored progress of other nodes' transfers in sessions that are streamed here.
     package var progress: [SessionID: [TaskID: LiveState.Sample]] = [:]
 }
 
@@ -39,12 +39,12 @@ package struct SessionNews: Hashable, Sendable {
     package var lastSeq: Int64
     package var revision: Int64
     package var app: AppID
-    /// How often the session was reset.
+    /// The number of resets of the session.
     package var resets: Int64
 }
 
 extension Store {
-    /// The nodes that share the store; none with a file.
+    /// The nodes that share the store; none with SQLite.
     package func nodes() async throws -> [NodeRecord] {
         try await database.read { [documents] db in
             try db.nodes().map { node in
@@ -57,13 +57,13 @@ extension Store {
         }
     }
 
-    /// Says of this node what others may know, and that it lives.
+    /// Publishes this node's description and renews its lease.
     package func describe(_ profile: NodeProfile) async throws {
         guard let node else { return }
         try await database.write { [documents] db in try db.describe(node: node, as: documents.encode(profile)) }
     }
 
-    /// Asks a node to take nothing more, and to hand over what it has.
+    /// Requests the drain of a node.
     ///
     /// - Throws: ``DomainError/notFound``.
     package func drain(node: String) async throws {
@@ -72,10 +72,10 @@ extension Store {
         }
     }
 
-    /// Transfers of a session whose progress is read at once, at most.
+    /// The maximum number of a session's transfers whose progress is read at once.
     private static let progressLimit = 256
 
-    /// Looks how things stand of what is watched here. A few look-ups in indexes for each.
+    /// Reads the state of everything watched here. Costs a few index look-ups for each.
     package func news(of watched: Watched) async throws -> News {
         try await database.read { [node, documents] db in
             var news = News()
@@ -120,7 +120,7 @@ extension Store {
         }
     }
 
-    /// Whether another node has a task and has not let go of it.
+    /// Whether another node has claimed the task and not released it.
     package func isTaken(_ task: TaskID) async throws -> Bool {
         guard let node else { return false }
         return try await database.read { db in
@@ -128,13 +128,13 @@ extension Store {
         }
     }
 
-    /// Takes over what nodes have left that are gone.
+    /// Takes over the claims of dead nodes.
     ///
-    /// Their tasks go back to the queue uncharged, up to ``commandGroup`` at a time, their launches go out again, their
-    /// clients count as gone.
+    /// Their tasks are requeued uncharged, up to ``commandGroup`` at a time, their launches become due, and their
+    /// clients are detached.
     ///
-    /// - Parameter burying: Whether nodes that said nothing for too long are gone, too: nothing that they have begun is
-    ///   committed any more.
+    /// - Parameter burying: Whether nodes with an expired lease are declared dead too: commits of these nodes fail from
+    ///   then on.
     package func takeOver(burying: Bool = true, at now: Timestamp) async throws -> (TakeOver, Aftermath) {
         guard let node else { return (TakeOver(), Aftermath()) }
         return try await transact(at: now) { transaction in
@@ -146,17 +146,17 @@ extension Store {
         }
     }
 
-    /// Whether other nodes live.
+    /// Whether other nodes are alive.
     package func hasLivingOthers() async throws -> Bool { try await nodes().contains { $0.isAlive && $0.id != node } }
 
-    /// The names of other nodes that live, or were never taken over.
+    /// The names of other nodes that are alive or not taken over yet.
     func livingOthers(_ db: Connection) throws -> Set<String> {
         Set(try db.nodes().map(\.id)).subtracting([node ?? ""])
     }
 
-    /// Takes what is held by nodes that are none any more.
+    /// Requeues the claims of nodes that no longer exist.
     ///
-    /// - Parameter limit: How many tasks.
+    /// - Parameter limit: The maximum number of tasks.
     func releaseStrays(but nodes: Set<String>, limit: Int, _ transaction: Transaction) throws -> TakeOver {
         let db = transaction.db
         var takeOver = TakeOver()
@@ -198,7 +198,7 @@ extension Store {
 }
 
 extension LiveState.Sample {
-    /// Of a transfer at another node: what it has stored.
+    /// The stored state of a transfer at another node.
     fileprivate init(stored progress: TaskProgress) {
         self.init(
             phase: .receiving, received: progress.segments?.count ?? progress.resume?.offset ?? 0,

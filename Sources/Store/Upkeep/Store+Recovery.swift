@@ -2,28 +2,27 @@ package import Core
 import SQL
 
 extension Store {
-    /// What a start found under way.
+    /// The work that a start found in flight.
     package struct Recovered: Hashable, Sendable {
-        /// Put back into the queue, no attempt charged.
+        /// Requeued, with no attempt charged.
         package var interrupted = 0
-        /// Among those, and failed.
+        /// The suspects among them, and the failed tasks.
         package var suspects = 0
         package var failed = 0
-        /// Partial files that nothing can be made of, to be removed before any transfer.
+        /// Partial files that cannot be resumed, to be removed before any transfer.
         package var useless: [String] = []
     }
 
-    /// Takes back what was under way here when the service ended. No attempt is charged.
+    /// Requeues the tasks that were in flight here when the service ended. No attempt is charged.
     ///
-    /// Called once at start, before the scheduler runs; costs one row for each transfer that was under way. Where the
-    /// service crashed that counts against them, in the same commit that ends their being under way: a start that dies
-    /// before it has removed the mark finds nothing that it could count once more. It counts as well against what other
-    /// nodes took over since, wherever that is now.
+    /// Called once at start, before the scheduler runs. Costs one row for each interrupted transfer. A crash counts
+    /// against these tasks in the same commit that requeues them, so that a start that dies before it removes the crash
+    /// marker cannot count the crash twice. The crash also counts against tasks that other nodes have taken over since.
     ///
     /// - Parameters:
-    ///   - afterCrash: Whether the service left the mark of a fault.
-    ///   - unrecorded: How many bytes are in a task's partial file beyond what its progress tells of, which come once
-    ///     more; nil where there is no file.
+    ///   - afterCrash: Whether the service left the crash marker.
+    ///   - unrecorded: Returns the number of bytes in a task's partial file beyond its recorded progress, which are
+    ///     transferred again; `nil` if there is no file.
     package func recoverInterruptedTasks(
         at now: Timestamp, afterCrash: Bool = false,
         unrecorded: @escaping @Sendable (TaskID, TaskProgress) -> Int64? = { _, _ in nil }
@@ -63,14 +62,14 @@ extension Store {
                 }
             }
             try self.report(afterCrash, &recovered, transaction)
-            // The cause is found: the others were only beside it.
+            // The cause of the crash is found: the other suspects are cleared.
             if recovered.failed > 0 { try self.clearSuspects(transaction) }
             return recovered
         }
     }
 
-    /// Takes back what else bears this node's name, or that of one that is gone: tasks, up to ``commandGroup`` at a time,
-    /// launches and clients. Called at start until there is no more.
+    /// Requeues the remaining claims of this node's name or of dead nodes: tasks, up to ``commandGroup`` at a time,
+    /// launches and clients. Called at start until no more are left.
     package func recoverStrays(at now: Timestamp) async throws -> (hasMore: Bool, aftermath: Aftermath) {
         guard node != nil else { return (false, Aftermath()) }
         return try await transact(at: now) { transaction in
@@ -81,7 +80,7 @@ extension Store {
 
     // MARK: Crashes of nodes that were taken over
 
-    /// Notes who left a task that is taken over: the node knows why it ended, and reports when it starts again.
+    /// Records the node that a task was taken over from. That node reports at its next start whether it crashed.
     func noteLeft(_ live: LiveTask, _ db: Connection) throws {
         guard let node = live.node else { return }
         try db.execute(
@@ -91,7 +90,7 @@ extension Store {
             """, live.id.rawValue, node)
     }
 
-    /// Counts this node's last end against the tasks that others took over, where it was a crash.
+    /// Counts this node's last end, if it was a crash, against the tasks that other nodes took over.
     private func report(_ hasCrashed: Bool, _ recovered: inout Recovered, _ transaction: Transaction) throws {
         guard let node else { return }
         let noted = try transaction.db.all(
@@ -107,12 +106,12 @@ extension Store {
         }
     }
 
-    /// Counts a crash against a task that has gone on at another node, or waits.
+    /// Counts a crash against a task that continued at another node, or is waiting.
     private func countCrash(
         against live: LiveTask, _ recovered: inout Recovered, _ transaction: Transaction
     ) throws {
         let crashes = live.crashes + 1
-        // A task whose content is being moved ends as its move does.
+        // A task whose content is being moved ends with the outcome of its move.
         let verdict = live.plannedMove == nil ? Quarantine.verdict(after: crashes) : .goOn
         switch (verdict, live.life.phase) {
         case (.fail, _):
@@ -120,7 +119,7 @@ extension Store {
             recovered.failed += 1
             return
         case (.runAlone, .active):
-            // The node that has it sees that it is decided, and lets go of it.
+            // The node that has claimed the task sees the decision and releases it.
             let time = transaction.now + Quarantine.delay
             try move(live, .retry(at: time, waitsForConnectivity: false), crashes: crashes, transaction)
         case (.runAlone, .queued): try move(live, .suspected, crashes: crashes, transaction)

@@ -14,36 +14,36 @@ package final class ContentsAccess: Sendable {
     }
 
     private let state = Locked(State.unknown)
-    /// Rung by a caller that met a fault which the operator has to mend.
+    /// Rung by a caller that met a fault which the operator has to fix.
     package let bell: Doorbell
 
     init(clock: Clock) { bell = Doorbell(clock: clock) }
 
-    /// Why the bucket refuses this node; nil where it does not, or was not tried yet.
+    /// The fault with which the bucket refuses this node; nil if it does not, or was not tried yet.
     package var refusal: BucketFault? {
         state.withLock { if case .refused(let fault) = $0 { fault } else { nil } }
     }
 
-    /// Whether tasks may begin here. Not before the bucket was tried once.
+    /// Whether tasks may begin here. False until the bucket was tried once.
     var isOpen: Bool {
         state.withLock { if case .open = $0 { true } else { false } }
     }
 
-    /// Has the bucket tried again at once, where the operator is at fault.
+    /// Has the bucket tried again at once, if the operator has to fix the fault.
     package func note(_ fault: BucketFault) {
         if fault.isOperators { bell.ring() }
     }
 
-    /// What an attempt to write changes.
+    /// The change of the state through an attempt to write.
     package enum Change {
         case opened
         case refused(BucketFault)
-        /// The first attempt failed otherwise. The tasks find out how long that lasts.
+        /// The first attempt failed for another reason, whose duration the tasks find out.
         case failed(BucketFault)
         case none
     }
 
-    /// - Parameter fault: Why the attempt to write failed; nil where it did not.
+    /// - Parameter fault: The fault of the attempt to write; nil if it succeeded.
     package func tried(_ fault: BucketFault?) -> Change {
         state.withLock { state in
             switch (state, fault) {
@@ -64,7 +64,7 @@ package final class ContentsAccess: Sendable {
     }
 }
 
-/// A fault of the bucket of contents, told from those of buckets that apps name.
+/// A fault of the bucket of contents, as distinct from those of buckets that apps name.
 package struct ContentsFault: Error {
     package let fault: BucketFault
 }

@@ -5,20 +5,20 @@ import Formats
 import Store
 package import TransferEngine
 
-/// The bucket in which all nodes keep what is too large for the database.
+/// The bucket in which all nodes keep contents and bodies that are too large for the database.
 package struct ContentsBucket: Sendable {
     package let client: BucketClient
-    /// What the keys of one service begin with, so that no other sweeps its objects.
+    /// The prefix of the keys of one service, so that no other service sweeps its objects.
     package let folder: String
     package let access: ContentsAccess
     package let fetcher: ObjectFetcher
     let clock: Clock
     let readers = ObjectReaders()
     package let writers = BodyWriters()
-    /// For all that is written into buckets, contents on their way as well.
+    /// For all parts that are written into buckets, those of contents in flight included.
     package let partMemory = PartMemory()
-    /// Without a task to continue it, the upload of a body is kept for so long after its node was last heard of. The clocks
-    /// of nodes may differ by some seconds.
+    /// Without a task to continue it, the upload of a body is kept for this long after its node last renewed it. The
+    /// clocks of nodes may differ by some seconds.
     package var bodyLease = Duration.seconds(60)
 
     package init(_ client: BucketClient, folder: String, clock: Clock, log: Log) {
@@ -29,7 +29,7 @@ package struct ContentsBucket: Sendable {
         fetcher = ObjectFetcher(client, access, clock: clock, log: log)
     }
 
-    /// A key that nothing was ever written to.
+    /// A key that was never used.
     func newKey(of task: TaskID) -> String { newKey("contents", "\(task.rawValue)") }
 
     package func newKey(ofBody publicId: String) -> String { newKey("bodies", publicId) }
@@ -38,19 +38,19 @@ package struct ContentsBucket: Sendable {
         "\(folder)/\(area)/\(name)-\(RandomBytes.make(12).hexadecimal)"
     }
 
-    /// Where the keys of an area begin.
+    /// The prefix of the keys of an area.
     func prefix(_ area: String) -> String { "\(folder)/\(area)/" }
 }
 
 extension ServiceSettings {
-    /// Who talks to a bucket: one that apps name, or the one of contents.
+    /// The client of a bucket: of one that apps name, or of the bucket of contents.
     func client(of bucket: String) -> BucketClient? {
         bucket == Store.contentsBucket ? contents?.client : buckets[bucket]
     }
 }
 
 extension ObjectDestination {
-    /// An object in the bucket of contents. Its key is new, so that there is nothing to be replaced.
+    /// An object in the bucket of contents. Its key is new, so that no object is replaced.
     init(content key: String) {
         self.init()
         bucket = Store.contentsBucket

@@ -4,9 +4,9 @@ import Core
 import Files
 import Glibc
 
-/// Fetches bytes of the bucket of contents for the transfers that send them, whose threads cannot wait.
+/// Fetches bytes from the bucket of contents for transfers that send them, whose threads must not block.
 ///
-/// What is under way is bounded by the buffers of those who ask.
+/// The bytes in flight are bounded by the buffers of the transfers.
 package final class ObjectFetcher: Sendable {
     private struct Order: Sendable {
         var objects: [StoredObject]
@@ -16,7 +16,7 @@ package final class ObjectFetcher: Sendable {
 
     /// The bucket is out of reach: an error that no file has, so that the two are never confused.
     static let isAway = EHOSTDOWN
-    /// The bucket refuses this node. An error of no file either.
+    /// The bucket refuses this node. No file has this error either.
     static let isRefused = EKEYREJECTED
 
     private let client: BucketClient
@@ -33,7 +33,7 @@ package final class ObjectFetcher: Sendable {
         inbox = Inbox(clock: clock)
     }
 
-    /// What fetches bytes of objects that stand one behind the other. Without a fetcher there is no such bucket.
+    /// A closure that fetches bytes of consecutive objects. Without a fetcher there is no such bucket.
     static func fetching(_ objects: [StoredObject], _ fetcher: ObjectFetcher?) -> Fetching {
         { range, then in
             guard let fetcher else { return then(.failure(SystemError("read", errno: Self.isAway))) }

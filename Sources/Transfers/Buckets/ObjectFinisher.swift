@@ -4,10 +4,10 @@ import Core
 import Formats
 import Store
 
-/// Makes what was written into a bucket the object: at once where one request was enough, else from its parts.
+/// Completes the object of a content: with one request if it is small enough, otherwise from its parts.
 ///
-/// The object appears whole or not at all. What a lost answer means is found out by the mark that every object carries of
-/// who wrote it, never by asking once more for the same.
+/// The object appears whole or not at all. If a response is lost, the mark of its writer, which every object carries,
+/// decides whether the request succeeded. The request is never simply repeated.
 struct ObjectFinisher: Sendable {
     let client: BucketClient
     let store: Store
@@ -18,13 +18,13 @@ struct ObjectFinisher: Sendable {
 
     private var key: String { destination.key }
 
-    /// Makes the object, unless the task is completed before that: it was cancelled, or took too long. Then the request
-    /// that makes it is broken off. What the store has of it by then it may carry out: the object stays in the app's own
-    /// bucket, and is removed from the bucket of contents.
+    /// Completes the object, unless the task is completed first: cancelled, or timed out. Then the request for it is
+    /// aborted. The store may still carry out a request that it has received: the object stays in the app's own bucket,
+    /// and is removed from the bucket of contents.
     ///
-    /// - Parameter decided: Rung when the task was decided about elsewhere.
-    /// - Returns: Nil where the task was completed.
-    /// - Throws: What `make` throws, and the store.
+    /// - Parameter decided: Rung when the task was decided elsewhere.
+    /// - Returns: Nil if the task was completed.
+    /// - Throws: The errors of `make` and of the store.
     func unlessCompleted<Result: Sendable>(
         _ decided: Doorbell, _ make: @escaping @Sendable () async throws -> Result
     ) async throws -> Result? {
@@ -32,7 +32,7 @@ struct ObjectFinisher: Sendable {
         let made = try await withThrowingTaskGroup(of: Result?.self) { group in
             group.addTask { try await make() }
             group.addTask {
-                // A task that was suspended goes on from its object.
+                // A suspended task resumes from its object.
                 while await decided.wait(until: nil), try await store.isUnfinished(task.id) {}
                 return nil
             }
@@ -45,20 +45,20 @@ struct ObjectFinisher: Sendable {
         return made
     }
 
-    /// What the object is to its task: the content that is read from there, or nothing of the service's any more.
+    /// The task's content: the object, or nothing if the object belongs to the app.
     private func content(_ length: Int64, _ digest: ContentDigest) -> NewContent {
         NewContent(place: destination.isContent ? .object(key) : .moved, length: length, digest: digest)
     }
 
     /// Writes a content of one part.
     ///
-    /// - Throws: ``BucketFault``, and what the store throws.
+    /// - Throws: ``BucketFault``, and the errors of the store.
     func write(_ content: SentBytes, digest: ContentDigest) async throws -> NewContent {
         if destination.isContent {
-            // Noted first, so that a kill leaves nothing that is not known.
+            // Noted first, so that a kill leaves no unknown object.
             _ = try await store.beginUpload(of: task.id, bucket: destination.bucket, key: key, at: clock.now)
         }
-        // Twice the same of one task is the same object.
+        // Equal contents of one task have the same mark.
         let mark = "\(task.id.rawValue)-\(digest.value)"
         let terms = ObjectTerms(destination, mark: mark, mediaType: mediaType)
         do {
@@ -72,7 +72,7 @@ struct ObjectFinisher: Sendable {
         return self.content(content.count, digest)
     }
 
-    /// Writes it, and looks what the store made of it, where the answer does not tell.
+    /// Writes the content, and checks the stored object if the response does not prove it.
     private func put(
         _ content: SentBytes, _ terms: ObjectTerms, _ mark: String, if condition: WriteCondition
     ) async throws(BucketFault) {
@@ -81,7 +81,7 @@ struct ObjectFinisher: Sendable {
         try await check(mark, length: content.count)
     }
 
-    /// Looks whether the object is whole. One that is not does not stay.
+    /// Checks the length of the object. An incomplete one is deleted.
     private func check(_ mark: String, length: Int64) async throws(BucketFault) {
         let object = try await client.object(key)
         if let object, object.length == length { return }
@@ -89,12 +89,12 @@ struct ObjectFinisher: Sendable {
         throw .wrongObject("The object has \(object?.length.map(String.init) ?? "no") bytes instead of \(length).")
     }
 
-    /// Makes the parts the object.
+    /// Completes the object from its parts.
     ///
     /// - Parameters:
-    ///   - upload: With all parts.
-    ///   - mayBeDone: Whether an attempt before this one may have made it already.
-    /// - Throws: ``BucketFault``, and what the store throws.
+    ///   - upload: The upload with all parts.
+    ///   - mayBeDone: Whether an earlier attempt may have completed the object already.
+    /// - Throws: ``BucketFault``, and the errors of the store.
     func complete(
         _ upload: MultipartUpload, _ whole: MultipartUpload.Whole, mayBeDone: Bool
     ) async throws -> NewContent {
@@ -102,7 +102,7 @@ struct ObjectFinisher: Sendable {
         if mayBeDone { isDone = try await self.isDone(upload) }
         if !isDone { try await assemble(upload) }
         try await check(upload.mark, length: whole.length)
-        // That of a content goes with the commit that publishes it.
+        // The row of a content is deleted by the commit that publishes the content.
         if !destination.isContent { try await store.forgetUpload(row: upload.row, id: upload.id) }
         return content(whole.length, whole.digest)
     }
@@ -118,16 +118,16 @@ struct ObjectFinisher: Sendable {
         }
     }
 
-    // MARK: What the store checks
+    // MARK: Write conditions
 
-    /// How often another writer may come in between.
+    /// How often another writer may interfere.
     private static let mostRounds = 8
 
     /// Writes the object under the condition that its task and the store allow.
     ///
     /// - Parameters:
-    ///   - mark: What the object has from its writer.
-    ///   - write: Writes it under a condition that the store checks.
+    ///   - mark: The mark of the object's writer.
+    ///   - write: Writes the object under a condition that the store checks.
     private func make(
         _ mark: String, _ write: (WriteCondition) async throws(BucketFault) -> Void
     ) async throws {
@@ -143,8 +143,8 @@ struct ObjectFinisher: Sendable {
         try await write(heeded.absent ? .absent : .none)
     }
 
-    /// Writes over the object that is there now, and over none that comes later: a request that arrives late, of a process
-    /// whose task others have completed since, changes nothing.
+    /// Replaces the object that exists now, and none that is written later: a late request, of a process whose task
+    /// others have completed since, changes nothing.
     private func overwrite(
         _ write: (WriteCondition) async throws(BucketFault) -> Void
     ) async throws {
@@ -153,7 +153,7 @@ struct ObjectFinisher: Sendable {
             do throws(BucketFault) {
                 return try await write(seen.map { $0.entityTag.map(WriteCondition.unchanged) ?? .none } ?? .absent)
             } catch {
-                // Another writer came in between. A task that is still this node's writes over that, too.
+                // Another writer interfered. A task that this node still holds replaces that object, too.
                 guard error.isOfCondition, try await store.isHeld(task.id) else { throw error }
             }
         }

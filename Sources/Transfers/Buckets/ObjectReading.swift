@@ -2,11 +2,11 @@ package import Base
 package import Buckets
 package import Core
 
-/// How many read from the bucket of contents at a time, which share what memory there is for them.
+/// The number of concurrent readers of the bucket of contents, which share the memory reserved for them.
 final class ObjectReaders: Sendable {
-    /// Bytes that all have in memory together, as long as there are no more than 512 of them.
+    /// Bytes that all readers together have in memory, with at most 512 readers.
     private static let memory: Int64 = 256 << 20
-    /// One piece is sent, copied for that, another one is being read.
+    /// Per reader: one piece is sent, copied for that, and another one is being read.
     private static let piecesAtOnce: Int64 = 4
 
     private let count = Locked<Int64>(0)
@@ -15,7 +15,7 @@ final class ObjectReaders: Sendable {
 
     func end() { count.withLock { $0 -= 1 } }
 
-    /// Bytes of one request.
+    /// Bytes per request.
     var pieceLength: Int64 {
         let share = Self.memory / Self.piecesAtOnce / max(1, count.withLock { $0 })
         return min(max(128 << 10, share), 2 << 20)
@@ -28,11 +28,11 @@ package struct ObjectReading: Sendable {
     private let readers: ObjectReaders
     private let objects: [StoredObject]
     private let range: Range<Int64>
-    /// Read already, so that what is missing or out of reach is found out before anything is promised.
+    /// Read in advance, so that a missing or unreachable object is detected before the response begins.
     private let first: [UInt8]
     private let log: Log
 
-    /// - Parameter range: Of the bytes of all objects, one behind the other.
+    /// - Parameter range: Of the bytes of all objects, one after the other.
     package init(
         _ objects: [StoredObject], _ range: Range<Int64>, _ contents: ContentsBucket, log: Log
     ) async throws(BucketFault) {
@@ -45,9 +45,9 @@ package struct ObjectReading: Sendable {
         first = try await objects.piece(at: range.lowerBound, to: end, client)
     }
 
-    /// Hands out all bytes.
+    /// Passes all bytes to `take`.
     ///
-    /// - Throws: ``BucketFault``, and what `take` throws.
+    /// - Throws: ``BucketFault``, and the errors of `take`.
     package func copy(to take: @Sendable ([UInt8]) async throws -> Void) async throws {
         readers.begin()
         defer { readers.end() }
@@ -76,7 +76,7 @@ package struct ObjectReading: Sendable {
 }
 
 extension [StoredObject] {
-    /// Some bytes from an offset on, of one object; none at the end.
+    /// Some bytes of one object, from an offset on; none at the end.
     func piece(
         at offset: Int64, to end: Int64, _ client: BucketClient
     ) async throws(BucketFault) -> [UInt8] {

@@ -9,25 +9,25 @@ import TransferEngine
 /// So many large bodies are being received that there is no memory for another one.
 package struct TooManyBodies: Error {}
 
-/// How many bodies are being written into the bucket of contents, each of which has a part in memory.
+/// The number of bodies being written into the bucket of contents, each of which has a part in memory.
 package final class BodyWriters: Sendable {
     /// With parts of 8 MiB, 512 MiB.
     static let most = 64
 
-    /// One of them, until it is let go.
+    /// The permit of one body, until its release.
     final class Permit: Sendable {
         private let writers: BodyWriters
         private let row = Locked<Int64?>(nil)
 
         fileprivate init(_ writers: BodyWriters) { self.writers = writers }
 
-        /// Has the note of its upload kept alive.
+        /// Has the row of the permit's upload renewed.
         func keep(row: Int64) {
             self.row.withLock { $0 = row }
             writers.state.withLock { _ = $0.rows.insert(row) }
         }
 
-        /// From now on its note counts for as long as it says.
+        /// Stops renewing the row, which then expires at its stored time.
         func letGo() {
             guard let row = row.withLock({ $0.take() }) else { return }
             writers.state.withLock { _ = $0.rows.remove(row) }
@@ -41,7 +41,7 @@ package final class BodyWriters: Sendable {
 
     private struct State {
         var count = 0
-        /// Notes of the uploads that have begun.
+        /// Rows of the uploads that have begun.
         var rows: Set<Int64> = []
     }
 
@@ -58,19 +58,19 @@ package final class BodyWriters: Sendable {
         return Permit(self)
     }
 
-    /// Notes of the uploads under way.
+    /// Rows of the uploads in flight.
     package var rows: [Int64] { state.withLock { Array($0.rows) } }
 }
 
-/// Writes bytes that come in order into a new object of the bucket of contents: in one request what fits into a part, else
-/// in parts.
+/// Writes bytes that arrive in order into a new object of the bucket of contents: in one request if they fit into a
+/// part, otherwise in parts.
 ///
-/// It is noted before it begins. The commit that names the object forgets the note; without one it is removed.
+/// A row precedes the upload. The commit that names the object deletes the row; otherwise the object is removed.
 package struct ObjectUpload {
-    /// How long an object waits for the tasks that will name it.
+    /// How long an object waits for tasks that name it.
     private static let stay = Duration.seconds(3600)
 
-    /// In place of an app's number, where memory is shared: all of them together.
+    /// In place of an app's number, where memory is shared: all bodies together.
     private static let share: Int64 = -1
 
     private let key: String
@@ -90,8 +90,8 @@ package struct ObjectUpload {
     private var permit: BodyWriters.Permit?
 
     /// - Parameters:
-    ///   - task: Whose newest upload this is; nil where no task goes on with it.
-    ///   - expected: How many bytes come, where that is known.
+    ///   - task: The task whose newest upload this is; nil if no task continues it.
+    ///   - expected: The number of bytes, if it is known.
     package init(
         _ key: String, of task: TaskID? = nil, expected: Int64?, _ contents: ContentsBucket, _ store: Store,
         _ disk: DiskQueue
@@ -107,13 +107,13 @@ package struct ObjectUpload {
     private var client: BucketClient { contents.client }
     private var clock: Clock { contents.clock }
 
-    /// - Throws: ``TooManyBodies``, ``BucketFault``, and what the store throws.
+    /// - Throws: ``TooManyBodies``, ``BucketFault``, and the errors of the store.
     package mutating func write(_ piece: [UInt8]) async throws {
         if task == nil, permit == nil { permit = try contents.writers.take() }
         var rest = piece[...]
         while !rest.isEmpty {
             let partLength = Int(plan.length(ofPart: tags.count + 1))
-            // A part goes when more comes: the last one may be all there is.
+            // A full part is sent when more bytes come: the last part may be the whole object.
             if bytes.count == partLength { try await putPart() }
             let count = min(rest.count, Int(plan.length(ofPart: tags.count + 1)) - bytes.count)
             if bytes.count + count > PartPlan.usual, grant == nil { try await waitForMemory() }
@@ -129,7 +129,7 @@ package struct ObjectUpload {
         if grant == nil { throw CancellationError() }
     }
 
-    /// Makes what was written the object.
+    /// Completes the object from the written bytes.
     package mutating func finish() async throws -> StoredObject {
         if upload == nil {
             try await putWhole()
@@ -140,14 +140,14 @@ package struct ObjectUpload {
         return StoredObject(key: key, length: length)
     }
 
-    /// Has removed what was written.
+    /// Has the written bytes removed.
     package func abandon() async {
         permit?.letGo()
         guard let row else { return }
         try? await store.extendUploads(rows: [row], until: clock.now)
     }
 
-    /// Has what was written stay for some time, though no commit names it yet.
+    /// Keeps the written bytes for some time, though no commit names them yet.
     func stay() async throws {
         permit?.letGo()
         guard let row else { return }
@@ -210,12 +210,12 @@ package struct ObjectUpload {
 extension ContentsBucket {
     private static let pieceLength: Int64 = 1 << 20
 
-    /// Puts a file into the bucket, as it is now.
+    /// Uploads a file to the bucket in its current state.
     ///
     /// - Parameters:
-    ///   - task: Whose content it is; nil for a body.
-    ///   - take: Sees all bytes on their way.
-    /// - Throws: ``ContentsFault``, ``TooManyBodies``, and what the file and the store throw.
+    ///   - task: The task of the content; nil for a body.
+    ///   - take: Receives all bytes in passing.
+    /// - Throws: ``ContentsFault``, ``TooManyBodies``, and the errors of the file and the store.
     package func put(
         _ file: OpenFile, as key: String, of task: TaskID? = nil, _ store: Store, _ disk: DiskQueue,
         take: ([UInt8]) -> Void = { _ in }
@@ -233,7 +233,7 @@ extension ContentsBucket {
             }
             let object = try await upload.finish()
             if task == nil { try await upload.stay() }
-            // The note may be gone since before the object was there.
+            // The row may have been deleted before the object existed.
             if let task, try await !store.isUnfinished(task) { try await store.noteLate(object: key, at: clock.now) }
             return object
         } catch {

@@ -6,9 +6,9 @@ import Formats
 import Store
 import TransferEngine
 
-/// Writes the content of one request into a bucket while it comes, one part after the other.
+/// Writes the content of one request into a bucket while it arrives, one part after the other.
 final class ObjectWriter: Sendable {
-    /// What the scheduler hears, in order; `finished` is the last word.
+    /// Reports to the scheduler, in order; `finished` is the last one.
     enum News: Sendable {
         /// The bucket has more of the content.
         case stored(MultipartUpload)
@@ -17,20 +17,20 @@ final class ObjectWriter: Sendable {
         case finished(Finished)
     }
 
-    /// How it ended.
+    /// The outcome of the writing.
     struct Finished: Sendable {
         var fault: BucketFault?
-        /// Of the whole content, where all of it came.
+        /// Of the whole content, if all of it came.
         var digests: [DigestAlgorithm: [UInt8]] = [:]
-        /// The only part of a content that needs no others.
+        /// The only part of a content that fits into one.
         var single: SentBytes?
-        /// With all parts of a content that has more.
+        /// With all parts of a content that has more than one.
         var upload: MultipartUpload?
     }
 
     private enum Command: Sendable {
         case part(ContentPart)
-        /// No part follows but this one.
+        /// No part follows except this one.
         case finish(last: ContentPart?)
     }
 
@@ -45,8 +45,8 @@ final class ObjectWriter: Sendable {
     private let tell: @Sendable (News) -> Void
 
     /// - Parameters:
-    ///   - mediaType: Of the content, as its origin said.
-    ///   - tell: May be called from anywhere. Must not wait.
+    ///   - mediaType: Of the content, as its origin reported it.
+    ///   - tell: May be called on any thread. Must not block.
     init(
         of task: TaskID, to destination: ObjectDestination, _ client: BucketClient, mediaType: String?, store: Store,
         disk: DiskQueue, clock: Clock, tell: @escaping @Sendable (News) -> Void
@@ -62,17 +62,17 @@ final class ObjectWriter: Sendable {
         inbox = Inbox(clock: clock)
     }
 
-    /// Takes the next part.
+    /// Accepts the next part.
     func write(_ part: ContentPart) { inbox.tell(.part(part)) }
 
-    /// Ends when all that it was given is written.
+    /// Ends the writing once all given parts are written.
     func finish(last: ContentPart?) { inbox.tell(.finish(last: last)) }
 
-    /// Runs until ``finish(last:)`` was called and all is done.
+    /// Runs until ``finish(last:)`` was called and all parts are written.
     ///
     /// - Parameters:
-    ///   - upload: To be gone on with; nil for a new one.
-    ///   - algorithms: Of the digests wanted.
+    ///   - upload: The upload to continue; nil for a new one.
+    ///   - algorithms: Of the wanted digests.
     func run(goingOnWith upload: MultipartUpload?, _ algorithms: Set<DigestAlgorithm>) async {
         var state = State(upload, algorithms)
         while true {
@@ -84,13 +84,13 @@ final class ObjectWriter: Sendable {
                     return tell(.finished(state.finished))
                 }
             }
-            // A service that shuts down does not wait for the end.
+            // A shutdown does not wait for the end.
             guard !Task.isCancelled else { return }
             _ = await inbox.bell.wait(until: clock.monotonic() + 60_000)
         }
     }
 
-    /// How far it is.
+    /// The state of the writing.
     private struct State {
         var digests: [PausableDigest]
         var finished: Finished
@@ -105,7 +105,7 @@ final class ObjectWriter: Sendable {
             note(digests)
         }
 
-        /// Takes the digests of all that came so far.
+        /// Sets the digests of all bytes so far.
         mutating func note(_ digests: [PausableDigest]) {
             self.digests = digests
             finished.digests = Dictionary(digests.map { ($0.algorithm, $0.value) }) { first, _ in first }
@@ -127,7 +127,7 @@ final class ObjectWriter: Sendable {
             upload.parts.append(try await client.putPart(part.number, of: upload.id, destination.key, content))
             upload.digests = Self.states(of: state.digests)
             state.finished.upload = upload
-            // The digest cannot be exported behind the last part, which no transfer resumes from.
+            // The digest cannot be exported after the last part, from which no transfer resumes.
             if !isLast { tell(.stored(upload)) }
         } catch {
             let fault = error as? BucketFault ?? .unexpected("The upload could not be noted: \(error)")
@@ -136,7 +136,7 @@ final class ObjectWriter: Sendable {
         }
     }
 
-    /// Goes on with the digests of the content, on a disk thread.
+    /// Updates the digests of the content, on a disk thread.
     private func digest(
         _ part: ContentPart, _ digests: [PausableDigest]
     ) async throws(SystemError) -> [PausableDigest] {
@@ -179,10 +179,10 @@ final class ObjectWriter: Sendable {
 }
 
 extension BucketFault {
-    /// The task was completed while its upload began. The janitor aborts it.
+    /// The task was completed while its upload began. The janitor aborts the upload.
     static var uploadIsUseless: BucketFault { .unexpected("The upload is not needed any more.") }
 
-    /// There is an object that may not be replaced.
+    /// An object exists that may not be replaced.
     static func exists(_ key: String) -> BucketFault {
         .refused(S3Error(status: 412, code: "PreconditionFailed", message: "There is an object \(key) already."))
     }

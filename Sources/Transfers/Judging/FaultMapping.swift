@@ -2,7 +2,7 @@ import Base
 import Core
 import TransferEngine
 
-/// What a fault of the engine means: to the retry policy, and to the app as Apple's error.
+/// The meaning of an engine fault: for the retry policy, and for the app as Apple's error.
 struct FaultMeaning {
     var fault: AttemptFault
     var error: TaskError
@@ -13,17 +13,15 @@ struct FaultMeaning {
     /// The bucket of contents refuses this node: the task waits for the operator, and no attempt is charged.
     var waitsForOperator = false
 
-    /// The one mapping of the engine's faults. Total.
+    /// The only mapping of the engine's faults. Total.
     ///
-    /// - Parameter explanation: What happened, where that is known better than by Apple's code. Policy has one text for all.
+    /// - Parameter explanation: A text more precise than Apple's code, if there is one. Policy errors do not use it.
     static func of(
         _ fault: TransferFault, curlCode: UInt32, message: String, explanation: String? = nil, url: String
     ) -> FaultMeaning {
         let underlying = TaskError.Underlying(domain: "curl", code: String(curlCode), message: message)
-        func error(_ code: URLErrorCode, policy: String? = nil) -> TaskError {
-            TaskError(
-                code, policy == nil ? explanation : nil, failingURL: url, policy: policy,
-                underlying: policy == nil && curlCode != 0 ? underlying : nil)
+        func error(_ code: URLErrorCode) -> TaskError {
+            TaskError(code, explanation, failingURL: url, underlying: curlCode != 0 ? underlying : nil)
         }
         func transport(_ code: URLErrorCode, waits: Bool = false) -> FaultMeaning {
             FaultMeaning(fault: .transport, error: error(code), waitsForConnectivity: waits)
@@ -34,7 +32,7 @@ struct FaultMeaning {
         case .badRequest: return terminal(.badURL)
         case .nameDoesNotExist: return FaultMeaning(fault: .nameDoesNotExist, error: error(.cannotFindHost))
         case .couldNotResolve: return transport(.cannotFindHost, waits: true)
-        // Uncharged: see Judge.
+        // No attempt is charged: see ``Judge``.
         case .nameNotAsked: return transport(.cannotFindHost)
         case .connectFailed, .connectTimedOut: return transport(.cannotConnectToHost)
         case .noConnectivity: return transport(.notConnectedToInternet, waits: true)
@@ -49,18 +47,33 @@ struct FaultMeaning {
         case .reset, .shortBody, .emptyReply, .http2Refused, .http2Calm, .http2Stream:
             return transport(.networkConnectionLost)
         case .unparsableResponse, .twoLengths: return terminal(.cannotParseResponse)
-        case .headersTooLarge:
-            // libcurl calls some of these "Out of memory".
-            var meaning = terminal(.cannotParseResponse)
-            meaning.error.underlying = TaskError.Underlying(
-                domain: "urlsessiond", code: "head-too-large", message: "The head of the answer does not end.")
-            return meaning
         case .egressDenied:
             return FaultMeaning(
                 fault: .terminal,
-                error: error(.appTransportSecurityRequiresSecureConnection, policy: "egress"))
+                error: TaskError(.appTransportSecurityRequiresSecureConnection, failingURL: url, policy: "egress"))
         case .tooLarge: return terminal(.dataLengthExceedsMaximum)
         case .prefixMissing: return FaultMeaning(fault: .restart, error: error(.cannotOpenFile))
+        case .proxyNotResolved: return transport(.cannotFindHost)
+        case .proxyFailed: return transport(.cannotConnectToHost)
+        case .proxyAuthenticationRequired: return terminal(.userAuthenticationRequired)
+        case .other: return transport(.unknown)
+        case .headersTooLarge, .disk, .bodySource, .bodyDamaged: return detailed(fault, error, url: url)
+        }
+    }
+
+    /// The faults that libcurl reports with no message, or with a wrong one.
+    private static func detailed(
+        _ fault: TransferFault, _ error: (URLErrorCode) -> TaskError, url: String
+    ) -> FaultMeaning {
+        func terminal(_ code: URLErrorCode, _ name: String, _ message: String) -> FaultMeaning {
+            var meaning = FaultMeaning(fault: .terminal, error: error(code))
+            meaning.error.underlying = TaskError.Underlying(domain: "urlsessiond", code: name, message: message)
+            return meaning
+        }
+        switch fault {
+        case .headersTooLarge:
+            // libcurl calls some of these "Out of memory".
+            return terminal(.cannotParseResponse, "head-too-large", "The head of the answer does not end.")
         case .disk(let errno):
             let failure = SystemError("write", errno: errno)
             var meaning = FaultMeaning(
@@ -68,24 +81,18 @@ struct FaultMeaning {
             meaning.error.failingURL = url
             return meaning
         case .bodySource(let errno) where [ObjectFetcher.isAway, ObjectFetcher.isRefused].contains(errno):
+            let cause = TaskError.Underlying(
+                domain: "s3", code: "bucket-unreachable", message: "The bucket is out of reach.")
             return FaultMeaning(
                 fault: .local,
                 error: TaskError(
-                    .cannotOpenFile, "The body could not be read from its bucket.", failingURL: url,
-                    underlying: TaskError.Underlying(
-                        domain: "s3", code: "bucket-unreachable", message: "The bucket is out of reach.")),
+                    .cannotOpenFile, "The body could not be read from its bucket.", failingURL: url, underlying: cause),
                 waitsForOperator: errno == ObjectFetcher.isRefused)
         case .bodyDamaged:
-            var meaning = terminal(.requestBodyStreamExhausted)
-            meaning.error.underlying = TaskError.Underlying(
-                domain: "urlsessiond", code: "body-damaged",
-                message: "The stored bytes do not have the digest that they were stored with.")
-            return meaning
-        case .bodySource: return terminal(.requestBodyStreamExhausted)
-        case .proxyNotResolved: return transport(.cannotFindHost)
-        case .proxyFailed: return transport(.cannotConnectToHost)
-        case .proxyAuthenticationRequired: return terminal(.userAuthenticationRequired)
-        case .other: return transport(.unknown)
+            return terminal(
+                .requestBodyStreamExhausted, "body-damaged",
+                "The stored bytes do not have the digest that they were stored with.")
+        default: return FaultMeaning(fault: .terminal, error: error(.requestBodyStreamExhausted))
         }
     }
 }

@@ -2,9 +2,9 @@ import Core
 import TransferEngine
 
 extension Judge {
-    /// Turns a 401, or a 407 of the session's proxy, with a supported scheme into a question, where the app can answer.
+    /// Turns a 401, or a 407 of the session's proxy, with a supported scheme into a question, if the app can answer.
     ///
-    /// - Returns: Nil where the answer stands as the task's response.
+    /// - Returns: Nil if the response stands as the task's response.
     mutating func judgeChallenge(_ head: ResponseHead) -> Judgement? {
         guard let place = challenger(head) else { return nil }
         let fields = head.fields.kept.fields.values(place.isProxy ? "Proxy-Authenticate" : "WWW-Authenticate")
@@ -26,7 +26,7 @@ extension Judge {
                 proposedUser: proposed?.user, failureResponse: TaskResponse(head, url: transfer.request.url)))
     }
 
-    /// Whether the app can answer a question, and has not left the next one to the defaults.
+    /// Whether the app can answer a question, and has not chosen the default handling for its last answer.
     private var mayAsk: Bool {
         transfer.configuration.authenticationChallenges == .ask && canAsk
             && progress.authentication.last?.disposition != .performDefaultHandling
@@ -40,8 +40,8 @@ extension Judge {
             authenticationMethod: method)
     }
 
-    /// The challenger, without realm and scheme. A 407 that is not from the session's proxy is a status like others: a server
-    /// could ask for the proxy's password with it.
+    /// The challenger, without realm and scheme. A 407 that is not from the session's proxy is an ordinary status: with
+    /// it, a server could request the proxy's password.
     private func challenger(_ head: ResponseHead) -> ProtectionSpace? {
         if head.status == 401 { return targetSpace(.basic) }
         guard head.status == 407, let proxy = transfer.configuration.proxy, let scheme = proxy.challengeScheme,
@@ -51,14 +51,14 @@ extension Judge {
             host: proxy.host, port: proxy.port, scheme: scheme, realm: nil, authenticationMethod: .basic, isProxy: true)
     }
 
-    /// How many credentials that the app gave for this were of no use.
+    /// The number of the app's credentials that the protection space has rejected.
     private func refusals(of space: ProtectionSpace) -> Int {
         progress.authentication.count {
             $0.disposition == .useCredential && ($0.space?.asksSame(as: space) ?? true)
         }
     }
 
-    /// Answers a challenge with a stored credential of its realm that was not sent yet, where there is one.
+    /// Answers a challenge with a stored credential of its realm that was not sent yet, if there is one.
     private mutating func judgeStored(_ offered: [Challenge], at place: ProtectionSpace) -> Judgement? {
         let wasAnswered = progress.authentication.contains { step in
             step.disposition == .useCredential && (step.space.map { $0.isHTTP && $0.isSamePlace(as: place) } ?? true)
@@ -76,8 +76,8 @@ extension Judge {
         return nil
     }
 
-    /// Turns a refusal by a server that asked for a certificate, and saw none, into a question. Many let the handshake pass
-    /// and refuse the request: nginx with 400, others with 403.
+    /// Turns a refusal by a server that requested a certificate, and received none, into a question. Many servers
+    /// complete the handshake and refuse the request: nginx with 400, others with 403.
     func judgeMissingCertificate(_ head: ResponseHead) -> Judgement? {
         guard result.mayLackCertificate, transfer.attempt.access.credential?.certificate == nil else { return nil }
         var question = connectionQuestion(.clientCertificate)
@@ -85,7 +85,7 @@ extension Judge {
         return question.map { .ask($0) }
     }
 
-    /// Turns an untrusted server, or one that wants a certificate or refused the one it was shown, into a question.
+    /// The question for an untrusted server, or for one that requires a certificate or rejected the client's.
     func trustQuestion(_ fault: TransferFault, _ error: TaskError) -> Question? {
         switch fault {
         case .clientCertificateRequired, .clientCertificateInvalid: return connectionQuestion(.clientCertificate)
@@ -95,12 +95,12 @@ extension Judge {
         }
     }
 
-    /// A question about the connection to the server, where the app can answer and has not refused to.
+    /// A question about the connection to the server, if the app can answer it and has not rejected the space.
     private func connectionQuestion(_ method: ProtectionSpace.Method) -> Question? {
         guard mayAsk else { return nil }
         var space = targetSpace(method)
         if method == .serverTrust { space.serverPublicKey = result.serverPublicKey }
-        // There is no other scheme to go on to.
+        // The connection offers no other authentication method.
         let isRejected = progress.authentication.contains {
             $0.disposition == .rejectProtectionSpace && ($0.space?.asksSame(as: space) ?? false)
         }
@@ -110,7 +110,7 @@ extension Judge {
 }
 
 extension ExchangeResult {
-    /// Whether it is of the kind that becomes a question.
+    /// Whether the result is of a kind that may become a question.
     var mayAsk: Bool {
         if case .failed(let fault) = outcome {
             return fault.isTrustFailure
@@ -119,7 +119,7 @@ extension ExchangeResult {
         return head?.status == 401 || head?.status == 407 || mayLackCertificate
     }
 
-    /// Whether a server that asked for a certificate says what servers say who saw none.
+    /// Whether the server requested a certificate, and responds with a status usual for a missing one.
     fileprivate var mayLackCertificate: Bool {
         guard asksForCertificate, let status = head?.status else { return false }
         return [400, 401, 403, 495, 496].contains(status)
@@ -127,7 +127,7 @@ extension ExchangeResult {
 }
 
 extension ProtectionSpace {
-    /// Whether a credential kept for this is what a challenge asks for. Without a realm it is for all of them.
+    /// Whether the stored credential fits the challenge. Without a realm it fits every realm.
     fileprivate func answers(_ challenge: Challenge) -> Bool {
         authenticationMethod == challenge.method && (realm == nil || realm == challenge.realm)
     }

@@ -4,7 +4,7 @@ import Formats
 import Store
 import TransferEngine
 
-/// Whether content is what it should be.
+/// Checks of the content against the expected digests.
 extension Judge {
     mutating func judgeContent(_ head: ResponseHead) -> Judgement {
         if let mismatch = digestMismatch(head) { return restart(after: mismatch) }
@@ -15,7 +15,7 @@ extension Judge {
         restart(cause: "digestMismatch", fault: .digestMismatch, error: mismatch.error(at: transfer.request.url.text))
     }
 
-    /// Judges content that was there already, and was found to be another than the app expects when it was read.
+    /// Judges a content that was already complete, and whose digest proved wrong when it was read.
     mutating func judge(_ mismatch: DigestMismatch) -> Settlement.Verdict {
         progress.record(metrics())
         switch restart(after: mismatch) {
@@ -48,7 +48,7 @@ extension Judge {
             : DigestMismatch(message: "Repr-Digest says \(announced.hexadecimal), found \(found.hexadecimal)")
     }
 
-    /// The length of a content of which the last response announced only a part; nil for any other.
+    /// The length of a content whose last response announced only a part of it; nil for any other.
     func length(ofWhole content: Judgement.ContentSource) -> Int64? {
         switch (content, verdict) {
         case (.existingFile(let length), _), (.object(let length, _), .alreadyComplete): length

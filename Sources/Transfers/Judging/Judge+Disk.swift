@@ -2,7 +2,7 @@ import Core
 import TransferEngine
 
 extension Judge {
-    /// The disk has no room for what comes. The transfer waits for it, uncharged, or ends where waiting cannot help.
+    /// The disk has no space for the content. The task waits, uncharged, or ends if waiting cannot help.
     mutating func judgeFullDisk(_ error: TaskError) -> Judgement {
         let kept = progress.keptOffset
         if kept == 0, result.length > 0 { progress.diskLosses += 1 }
@@ -18,7 +18,7 @@ extension Judge {
         }
     }
 
-    /// Length of the whole content, where it is known.
+    /// The length of the whole content, if it is known.
     var announcedTotal: Int64? {
         if let segmented = transfer.segmented { return segmented.plan.total }
         guard let head = result.head else { return progress.resume?.totalLength }

@@ -2,9 +2,9 @@ import Core
 import TransferEngine
 
 extension Judge {
-    /// What the engine measured, with what only the task knows.
+    /// The engine's measurements, completed with facts of the task.
     ///
-    /// - Parameter offset: Where a segment begins.
+    /// - Parameter offset: The first byte of the segment.
     func metrics(offset: Int64? = nil) -> TransactionMetrics {
         var metrics = result.metrics
         metrics.statusCode = result.head?.status
@@ -19,7 +19,7 @@ extension Judge {
 
 extension TaskResponse {
     init(_ head: ResponseHead, url: ParsedURL) {
-        // Cookies are secrets, and kept in the session's store alone.
+        // Cookies are secrets, and kept only in the session's store.
         var fields = head.fields
         fields.remove("Set-Cookie")
         fields.remove("Set-Cookie2")

@@ -1,10 +1,10 @@
 import Core
 
-/// What is kept of a content that goes into a bucket.
+/// The bytes kept of a content that goes into a bucket.
 extension Judge {
-    /// Keeps the parts that the bucket has, where the source can be gone on with behind them.
+    /// Keeps the parts that the bucket has, if the source allows the transfer to resume after them.
     mutating func keepParts() {
-        // What is lost of it is counted here.
+        // The bytes lost from memory are counted here.
         progress.bytesInMemory = 0
         guard progress.resume != nil, progress.multipart.map({ !$0.parts.isEmpty }) ?? false, canGoOn else {
             if lengthAtHand > 0 { progress.restartCause = "notResumable" }
@@ -14,7 +14,7 @@ extension Judge {
         progress.noteFetchedTwice(lengthAtHand - (progress.multipart?.length ?? 0))
     }
 
-    /// Whether the answer, or the lack of one, leaves what the bucket has of use.
+    /// Whether the parts in the bucket remain usable after the response or its absence.
     private var canGoOn: Bool {
         switch verdict {
         case .askAgainFromZero, .alreadyComplete: false

@@ -1,13 +1,13 @@
 import Core
 
-/// What is told of content in segments beyond the end of one request.
+/// Verdicts on content in segments that concern more than one request.
 extension Judge {
-    /// Judges that what came in segments is of no use, because the resource is another by now.
+    /// Judges that the segments are useless because the resource has changed.
     mutating func judgeChange(cause: String) -> Judgement {
         restart(cause: cause, fault: .restart, error: TaskError(.badServerResponse))
     }
 
-    /// Judges that no source is left that sends what the app expects.
+    /// Judges that no source is left whose content has the expected digests.
     mutating func judgeLies() -> Judgement {
         restart(after: DigestMismatch(message: "no source has all pieces with the digests that are expected"))
     }

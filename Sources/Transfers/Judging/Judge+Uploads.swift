@@ -3,9 +3,9 @@ import Store
 import TransferEngine
 
 extension Judge {
-    /// Judges the answer to a request of a resumable upload.
+    /// Judges the response to a request of a resumable upload.
     ///
-    /// - Returns: Nil where the answer means what it always means.
+    /// - Returns: Nil if the response has its usual meaning.
     mutating func judgeUpload(_ head: ResponseHead) -> Judgement? {
         guard var upload = transfer.attempt.upload else { return nil }
         let wasAsking = upload.step == .ask
@@ -29,7 +29,7 @@ extension Judge {
         }
     }
 
-    /// The target has spoken: nothing is sent again.
+    /// The response of the target is final: nothing is sent again.
     private mutating func respond(_ head: ResponseHead) -> Judgement {
         if let judgement = judgeUnsentBody(head) { return judgement }
         if specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) }) {
@@ -49,13 +49,13 @@ extension Judge {
         return .send(.upload(upload))
     }
 
-    /// Another attempt asks again where the policy has one left; else the status is the task's, or, where it was only
-    /// about the upload resource, that one is given up.
+    /// Another attempt queries the offset if the policy allows one. Otherwise the status is the task's result; if it
+    /// concerned only the upload resource, the resource is abandoned.
     private mutating func wait(_ head: ResponseHead, wasAsking: Bool) -> Judgement {
         let fault: AttemptFault =
             head.status == 409 ? .transport : .status(head.status, retryAfter: retryAfter(head))
         progress.attempts.record(fault, keptOffset: progress.keptOffset)
-        // Nothing is done twice by asking how much is there.
+        // Querying the offset repeats no effect.
         if case .retry(let at) = decide(after: fault, isRepeatable: true) {
             note(statusError(head, of: transfer.requestURL.text))
             return .retry(at: at, pause: pause(head))
@@ -64,9 +64,9 @@ extension Judge {
         return finishWithStatus()
     }
 
-    /// Accepts no success from an origin that has not read the whole body: what it stored instead is unknown.
+    /// Rejects a success from an origin that has not read the whole body, because it may have stored less.
     ///
-    /// - Returns: Nil where all was sent, or where the status is no success.
+    /// - Returns: Nil if all was sent, or if the status is no success.
     mutating func judgeUnsentBody(_ head: ResponseHead) -> Judgement? {
         guard lacksBody else { return nil }
         let isSuccess =
@@ -75,7 +75,7 @@ extension Judge {
         return isSuccess ? judgeEarlyAnswer(head) : nil
     }
 
-    /// The origin answered before it had the whole body: the answer stands for nothing, and the request is repeated where
+    /// The origin responded before it had the whole body: the response does not count, and the request is repeated if
     /// that does no harm.
     private mutating func judgeEarlyAnswer(_ head: ResponseHead) -> Judgement {
         let error = TaskError(
@@ -95,13 +95,13 @@ extension Judge {
         }
     }
 
-    /// Takes no redirect that drops the body from an origin that does not have the whole of it: the request that follows
-    /// would succeed without the body.
+    /// Rejects a redirect that drops the body from an origin that does not have all of it: the next request would
+    /// succeed without the body.
     mutating func judgeUnsentBody(redirected head: ResponseHead) -> Judgement? {
         lacksBody ? judgeEarlyAnswer(head) : nil
     }
 
-    /// Whether the last request was to bring more of the body than was handed to the connection.
+    /// Whether less of the body was passed to the connection than the last request had to send.
     private var lacksBody: Bool {
         guard transfer.request.sendsBody, let body = transfer.task.body else { return false }
         switch transfer.attempt.upload?.step {

@@ -4,27 +4,27 @@ import Formats
 import Store
 import TransferEngine
 
-/// What follows the end of an exchange.
+/// The verdict after an exchange.
 enum Judgement {
-    /// Another request at once, in the same attempt.
+    /// Sends another request at once, in the same attempt.
     case send(Next)
     case retry(at: Timestamp, waitsForConnectivity: Bool = false, pause: Duration? = nil)
-    /// The whole content is here: it is checked, put in its place and told.
+    /// The whole content is received: it is checked, put in its place and reported.
     case finish(Outcome, TaskResult, ContentSource)
     case ask(Question)
-    /// The disk has no room for the rest, which needs so many bytes more. No attempt is charged.
+    /// The disk lacks `needed` bytes for the rest. No attempt is charged.
     case waitForDisk(needed: Int64, notBefore: Timestamp)
-    /// Back to the queue, or kept as it is where the store knows better. No attempt is charged.
+    /// Requeued, or left as it is if the store has decided already. No attempt is charged.
     case interrupted
 
     enum Next {
         /// The next hop of a redirect.
         case follow(Hop)
-        /// The same from the start of the content.
+        /// The same request from the start of the content.
         case again(cause: String)
-        /// The same with the stored credential noted last.
+        /// The same request with the stored credential noted last.
         case authenticate
-        /// The same, uncharged.
+        /// The same request, uncharged.
         case repeated
         /// The next request of a resumable upload.
         case upload(ResumableUpload)
@@ -37,19 +37,19 @@ enum Judgement {
         var dropsSecrets: Bool
     }
 
-    /// Where a finished task's bytes are before they are put in their place.
+    /// The place of a finished task's bytes before they are put in their final place.
     enum ContentSource {
         case none
         case bytes([UInt8], digest: [UInt8])
         case partialFile(length: Int64, digest: [UInt8])
-        /// Complete already when the origin was asked: the digest has to be computed.
+        /// Already complete when the origin was queried: the digest has to be computed.
         case existingFile(length: Int64)
-        /// Handed to the bucket where it will be an object.
+        /// Passed to the bucket where it becomes an object.
         case object(length: Int64, digest: [UInt8])
     }
 }
 
-/// Judges how an exchange ended. No clock, no randomness, no I/O.
+/// Judges the end of an exchange. It has no clock, randomness or I/O.
 struct Judge {
     let transfer: Transfer
     let result: ExchangeResult
@@ -60,7 +60,7 @@ struct Judge {
     let canAsk: Bool
     /// The longest content that the empty disk could hold.
     let largestContent: Int64
-    /// What the task will have behind it.
+    /// The task's progress after the exchange.
     var progress: TaskProgress
 
     init(
@@ -80,7 +80,7 @@ struct Judge {
         {
             progress.attempts.firstAttemptAt = transfer.attempt.startedAt
         }
-        // Each of its connections was counted when it ended.
+        // Each connection was counted when it ended.
         if transfer.segmented != nil { return }
         if transfer.attempt.upload == nil {
             progress.countOfBytesSent += result.bytesSent
@@ -123,7 +123,7 @@ struct Judge {
         }
         if isClosedWhileIdle(fault) { return .send(.repeated) }
         if fault == .nameNotAsked {
-            // It waited for a turn, as in the queue: its place is for others until then, and no attempt is charged.
+            // The name resolution waits for a turn. Meanwhile the slot is free for others, and no attempt is charged.
             keepBytes()
             return .retry(at: now + .milliseconds(5000 + Int64(jitter * 5000)))
         }
@@ -142,17 +142,17 @@ struct Judge {
         case .retry(let at):
             return .retry(at: at, waitsForConnectivity: meaning.waitsForConnectivity)
         case .giveUp:
-            // A retry may continue with the bytes, unless it would end the same way.
+            // A retry may resume from the bytes, unless it would end the same way.
             let keepsBytes = meaning.fault != .terminal && specification.destinationObject == nil
             return finish(.failed, error: meaning.error, keepsBytes: keepsBytes)
         }
     }
 
-    /// How often a request is sent anew, in one attempt, because a kept connection had been closed.
+    /// How often one attempt repeats a request because a kept connection had been closed.
     static let maximumRepeats = 2
 
-    /// Whether a kept connection was closed just as it was reused. That says nothing about the request, which may be sent
-    /// again where it does no harm twice (RFC 9110 section 9.2.2).
+    /// Whether a kept connection was closed just as it was reused. That does not count against the request, which may
+    /// be repeated if it is idempotent (RFC 9110 section 9.2.2).
     private func isClosedWhileIdle(_ fault: TransferFault) -> Bool {
         guard isDownload, result.metrics.isReusedConnection, result.head == nil,
             transfer.attempt.repeats < Self.maximumRepeats, RetryableRequest.isIdempotent(transfer.request.method)
@@ -163,7 +163,7 @@ struct Judge {
         }
     }
 
-    /// Notes how far the content is on disk, where the bytes may be continued at all.
+    /// Notes the durable offset, if the bytes can be resumed at all.
     private mutating func keepBytes() {
         if let segmented = transfer.segmented { return segmented.store(in: &progress) }
         if transfer.writesObject { return keepParts() }
@@ -182,7 +182,7 @@ struct Judge {
         progress.durableOffset = length
     }
 
-    /// Whether bytes of the content came, and not of a page that stands for it.
+    /// Whether bytes of the content came, rather than of an error page.
     private var hasContent: Bool {
         switch (verdict, result.received) {
         case (.append, .memory(let bytes)), (.restartWithThisBody, .memory(let bytes)): isDownload && !bytes.isEmpty
@@ -193,7 +193,7 @@ struct Judge {
         }
     }
 
-    /// Bytes of the content that came, or were there.
+    /// The length of the content that came or was already stored.
     var lengthAtHand: Int64 {
         guard hasContent else { return 0 }
         switch result.received {
@@ -203,7 +203,7 @@ struct Judge {
         }
     }
 
-    /// The point from which the bytes at hand could be continued.
+    /// The point from which the stored bytes could be resumed.
     private func resumePoint() -> ResumePoint? {
         guard let head = result.head else { return transfer.attempt.resuming }
         switch verdict {
@@ -233,7 +233,7 @@ struct Judge {
         }
     }
 
-    /// - Parameter isRepeatable: Whether the next request does no harm whatever the last one did.
+    /// - Parameter isRepeatable: Whether the next request does no harm, whatever the effect of the last one.
     func decide(after fault: AttemptFault, isRepeatable: Bool = false) -> RetryDecision {
         transfer.configuration.retryPolicy.decide(
             after: fault, ledger: progress.attempts,
@@ -290,7 +290,7 @@ struct Judge {
         }
     }
 
-    /// A final status that is not acceptable: tried again where the policy says so, else the task's result.
+    /// A final status that is not acceptable: retried if the policy allows it, otherwise the task's result.
     private mutating func judgeStatus(_ head: ResponseHead) -> Judgement {
         let fault = AttemptFault.status(head.status, retryAfter: retryAfter(head))
         progress.attempts.record(
@@ -309,7 +309,7 @@ struct Judge {
         head.fields["Retry-After"].flatMap { RetryAfter.parse($0, now: now) }
     }
 
-    /// For how long the origin asks to be left alone.
+    /// The delay that the origin requests.
     func pause(_ head: ResponseHead) -> Duration? {
         OriginPauses.slowsDown(status: head.status) ? retryAfter(head) : nil
     }
@@ -356,7 +356,7 @@ struct Judge {
         return .finish(outcome, result, content)
     }
 
-    /// Ends the task with an error that no other attempt would mend.
+    /// Ends the task with an error that another attempt would not fix.
     mutating func fail(with error: TaskError, keptOffset: Int64 = 0) -> Judgement {
         progress.attempts.record(.terminal, keptOffset: keptOffset)
         note(error)

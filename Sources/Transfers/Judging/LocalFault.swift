@@ -4,11 +4,11 @@ import Core
 import Store
 import TransferEngine
 
-/// A fault of this machine rather than of an origin. The task is tried again a bounded number of times, and ends with an
-/// error that names it.
+/// A fault of this machine rather than of an origin. The task is retried a limited number of times, and ends with an
+/// error that names the fault.
 enum LocalFault {
     case disk(SystemError)
-    /// The database did not take the row that says where the content is.
+    /// The database did not store the row that refers to the content.
     case store(any Error)
     case start(any Error)
     case credentials(any Error)
@@ -27,7 +27,7 @@ enum LocalFault {
             }
     }
 
-    /// Of a content that could not become an object.
+    /// The fault of a content that could not become an object.
     init(storing error: any Error, in destination: ObjectDestination) {
         guard let fault = error as? BucketFault else {
             self.init(storing: error)
@@ -48,7 +48,7 @@ enum LocalFault {
         }
     }
 
-    /// What helps where a bucket is at fault.
+    /// The remedy, if a bucket is at fault.
     fileprivate var remedy: BucketFault.Remedy? {
         switch self {
         case .bucket(let fault), .contents(let fault), .source(let fault): fault.remedy
@@ -56,8 +56,7 @@ enum LocalFault {
         }
     }
 
-    /// Whether the task waits until the operator has seen to it, as it does for a full disk: no app can do anything about
-    /// the bucket of contents.
+    /// Whether the task waits for the operator, as it does for a full disk: no app can fix the bucket of contents.
     fileprivate var waitsForOperator: Bool {
         if case .contents(let fault) = self { fault.isOperators } else { false }
     }
@@ -72,7 +71,7 @@ extension BucketFault {
         TaskError.Underlying(domain: "s3", code: code, message: message)
     }
 
-    /// What the app is told of a content that could not be written.
+    /// The app's error for a content that could not be written.
     fileprivate var taskError: TaskError {
         remedy == .exists
             ? TaskError(.cannotCreateFile, "There is an object of that key already.", underlying: underlying)
@@ -81,10 +80,10 @@ extension BucketFault {
 }
 
 extension Settlement.Verdict {
-    /// What follows a local fault: another try, or the end where there were too many.
+    /// The verdict on a local fault: a retry, or the end after too many.
     ///
     /// - Parameters:
-    ///   - result: What the task has behind it; an attempt, where there was one, is counted already.
+    ///   - result: The task's result so far; an attempt, if there was one, is already counted.
     ///   - jitter: A number in `0..<1`.
     static func after(
         _ fault: LocalFault, _ result: TaskResult, of task: ClaimedTask, _ policy: RetryPolicy, jitter: Double,
@@ -125,14 +124,14 @@ extension Settlement.Verdict {
         }
     }
 
-    /// Whether the partial file is in its place, and not copied to the bucket of contents.
+    /// Whether the partial file was moved to its place, and not copied to the bucket of contents.
     var hasMovedFile: Bool {
         guard case .completed(_, _, let content?) = self else { return false }
         if case .object = content.place { return false }
         return true
     }
 
-    /// Whether the partial file is of no use to what follows, nor known to the commit that stores this.
+    /// Whether the partial file is useless after the verdict, and unknown to the commit that stores the verdict.
     var abandonsPartialFile: Bool {
         switch self {
         case .retry(_, _, let progress), .asked(_, _, _, let progress), .interrupted(let progress),

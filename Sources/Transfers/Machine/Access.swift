@@ -1,8 +1,8 @@
 import Core
 
-/// What a request may show to the server that it goes to, and to the session's proxy.
+/// The credentials that a request may present to its server and to the session's proxy.
 struct Access: Sendable {
-    /// What is stored for a server, and what the app answered to challenges.
+    /// The credentials stored for a server, and the app's answers to challenges.
     struct Found: Sendable {
         struct Given: Sendable {
             let space: ProtectionSpace
@@ -10,7 +10,7 @@ struct Access: Sendable {
             let at: Timestamp
         }
 
-        /// Stored for the server that the request goes to, the best first.
+        /// Stored for the request's server, the best first.
         var stored: [KnownCredential] = []
         /// Stored for the session's proxy, the best first.
         var storedForProxy: [KnownCredential] = []
@@ -18,7 +18,7 @@ struct Access: Sendable {
         var bucket: Bucket?
     }
 
-    /// The signature of a request to the bucket of the object that it asks for, and the addresses that may be reached there.
+    /// The signature of a request to the bucket of its object, and the egress policy for that bucket.
     struct Bucket: Sendable {
         let fields: HTTPFields
         let egress: EgressPolicy
@@ -26,7 +26,7 @@ struct Access: Sendable {
 
     var stored: [KnownCredential] = []
     var storedForProxy: [KnownCredential] = []
-    /// What the server is sent or shown, or trusted for.
+    /// The credential that the server is sent or shown, or trusted for.
     var credential: Credential?
     /// The origin that ``credential`` is for.
     var origin: String?
@@ -35,10 +35,10 @@ struct Access: Sendable {
 }
 
 extension Transfer {
-    /// Takes the credentials for the server that the next request goes to, and no others.
+    /// Adopts the credentials for the next request's server, and no others.
     mutating func adopt(_ found: Access.Found) {
         var access = Access(stored: found.stored, storedForProxy: found.storedForProxy, bucket: found.bucket)
-        // What was stored for the same since an answer is the app's last word.
+        // A credential stored for the same protection space after an answer overrides the answer.
         let given = found.given.filter { !prefersStored(for: $0.space, since: $0.at, access) }
         let proxy = configuration.proxy
         var credential = storedCredential(access)
@@ -52,17 +52,17 @@ extension Transfer {
         attempt.access = access
     }
 
-    /// What this attempt could choose from.
+    /// The credentials that this attempt could choose from.
     var credentialsKnown: Set<String> {
         Set((attempt.access.stored + attempt.access.storedForProxy).map(\.credentialId) + progress.credentialsTried)
     }
 
-    /// Whether a protection space is where the current request goes.
+    /// Whether the current request goes to the protection space's server.
     func isAt(_ space: ProtectionSpace) -> Bool {
         space.isAt(scheme: request.url.scheme, host: request.url.host, port: Int(request.url.port))
     }
 
-    /// Chooses the credential that was stored for the same after a moment, where there is one.
+    /// Chooses the credential that was stored for the same protection space after a time, if there is one.
     private mutating func prefersStored(for space: ProtectionSpace, since time: Timestamp, _ access: Access) -> Bool {
         let stored = space.isProxy ? access.storedForProxy : access.stored
         guard let newer = stored.first(where: { $0.createdAt > time && $0.space.asksSame(as: space) }) else {
@@ -74,8 +74,8 @@ extension Transfer {
         return true
     }
 
-    /// What the stored credentials say for the next request: those of the connection, and one for HTTP where a challenge
-    /// named it, or where there is no other to choose from.
+    /// The stored credentials for the next request: those of the connection, and one for HTTP if a challenge named it
+    /// or if it is the only one.
     private func storedCredential(_ access: Access) -> Credential {
         var credential = Credential()
         for known in access.stored.reversed() where !known.space.isHTTP { credential.adopt(known.credential) }
@@ -83,7 +83,7 @@ extension Transfer {
         return credential
     }
 
-    /// The credential that a challenge led to, or, where it may be sent unasked, the only one there is.
+    /// The credential that a challenge led to or, if it may be sent preemptively, the only one for HTTP.
     private func chosen(of known: [KnownCredential], unasked: Bool) -> Credential? {
         let forHTTP = known.filter(\.space.isHTTP)
         let named = progress.credentialsTried.reversed().lazy
@@ -92,11 +92,11 @@ extension Transfer {
         return (named ?? (unasked && realms.count == 1 ? forHTTP.first : nil))?.credential
     }
 
-    /// What a server may be sent or shown; never what another one is.
+    /// The credential that a server may be sent or shown; never the credential of another server.
     func credential(for url: ParsedURL) -> Credential? {
         url.origin == attempt.access.origin ? attempt.access.credential : nil
     }
 
-    /// What opens the bucket of the object that the app asked for to the current request, and no other server.
+    /// The signature for the bucket of the task's object; nil if the current request goes to another server.
     var bucketAccess: Access.Bucket? { isAtBucket ? attempt.access.bucket : nil }
 }

@@ -6,15 +6,15 @@ import Glibc
 import Store
 import TransferEngine
 
-/// Puts the bytes of a finished task where they belong: the database, the contents folder, or the task's destination.
+/// Puts the bytes of a finished task in their place: the database, the contents folder, or the task's destination.
 ///
-/// Files are synced and renamed, and their folder synced, before the commit that tells of them.
+/// Files are synced and renamed, and their folder is synced, before the commit that refers to them.
 struct ContentFinisher: Sendable {
     let store: Store
     let folder: DataFolder
     let settings: ServiceSettings
 
-    /// Finishes where no disk is needed; nil where one is.
+    /// Finishes a task whose content needs no disk; nil if it needs one.
     func verdictWithoutDisk(
         _ specification: TaskSpecification, _ outcome: Outcome, _ result: TaskResult, _ source: Judgement.ContentSource
     ) -> Settlement.Verdict? {
@@ -33,10 +33,10 @@ struct ContentFinisher: Sendable {
         specification.destination != nil && outcome == .succeeded
     }
 
-    /// Finishes with the help of the disk.
+    /// Finishes a task whose content is on disk or goes there.
     ///
-    /// - Throws: ``SystemError`` where a disk is full or broken: the bytes stay, and the task tries again, some times;
-    ///   ``DigestMismatch`` where they are not what the app expects.
+    /// - Throws: ``SystemError`` if a disk is full or broken: the bytes stay, and the task is retried a limited number
+    ///   of times. ``DigestMismatch`` if the content is not the expected one.
     func finish(
         _ task: ClaimedTask, _ outcome: Outcome, _ result: TaskResult, _ source: Judgement.ContentSource
     ) async throws -> Settlement.Verdict {
@@ -52,7 +52,7 @@ struct ContentFinisher: Sendable {
         case .existingFile(let count):
             length = count
             digest = []
-        // An object is in its bucket, and for others to finish.
+        // An object is already in its bucket; ``ObjectFinisher`` finishes it.
         case .object: return .interrupted(task.progress)
         }
         if digest.isEmpty { digest = try await checkedDigest(of: partial, length, task.specification) }
@@ -71,9 +71,9 @@ struct ContentFinisher: Sendable {
         return .completed(outcome, result, NewContent(place: .file(path), length: length, digest: record))
     }
 
-    /// The SHA-256 of a file that was there before the answer came.
+    /// The SHA-256 of a file that was complete before the response came.
     ///
-    /// - Throws: ``DigestMismatch`` where the app expects another content, by whichever algorithm.
+    /// - Throws: ``DigestMismatch`` if the app expects another digest, by any algorithm.
     private func checkedDigest(
         of path: String, _ length: Int64, _ specification: TaskSpecification
     ) async throws -> [UInt8] {
@@ -91,7 +91,7 @@ struct ContentFinisher: Sendable {
         return digests[.sha256] ?? []
     }
 
-    /// Commits where the content goes, then moves it there: a start after a crash recognises its own file.
+    /// Commits the planned move before it moves the content: a start after a crash recognises its own file.
     private func move(
         _ partial: String, to destination: Destination, _ task: ClaimedTask, _ result: TaskResult, length: Int64,
         digest: ContentDigest
@@ -109,7 +109,7 @@ struct ContentFinisher: Sendable {
             $0.result = result
         }
         do {
-            // Cancelled meanwhile: nothing is stored of what happens here.
+            // The task was cancelled meanwhile: nothing of this attempt is stored.
             guard try await move(partial, by: plan, below: root, of: task.id) else {
                 return .interrupted(task.progress)
             }
@@ -125,12 +125,12 @@ struct ContentFinisher: Sendable {
         }
     }
 
-    /// Moves a file by a plan, as a copy where the root is on another filesystem.
+    /// Moves a file by a plan, as a copy if the root is on another filesystem.
     ///
-    /// Once a plan is stored a cancel waits for what becomes of the move, unless the content is still being copied: a task
-    /// that was cancelled replaces no file.
+    /// Once a plan is stored, a cancel waits for the outcome of the move, unless the content is still being copied: a
+    /// cancelled task replaces no file.
     ///
-    /// - Returns: False where the task came to its end before the move: the destination is as it was.
+    /// - Returns: False if the task ended before the move: the destination is unchanged.
     private func move(
         _ partial: String, by plan: PlannedMove, below root: String, of task: TaskID
     ) async throws -> Bool {
@@ -161,8 +161,8 @@ struct ContentFinisher: Sendable {
 
     // MARK: After a crash
 
-    /// Ends the tasks whose content is at its destination already, though no commit tells of it, and removes copies that
-    /// were on their way. Before any task is taken.
+    /// Ends the tasks whose content is already at its destination although no commit refers to it, and removes
+    /// unfinished copies. Runs before any task is claimed.
     func finishInterruptedMoves(at now: Timestamp) async throws -> Aftermath {
         var settlements: [Settlement] = []
         for (task, move) in try await store.plannedMoves() {
@@ -179,7 +179,7 @@ struct ContentFinisher: Sendable {
         return aftermath
     }
 
-    /// Whether the file at a destination is the one that was to be moved there, byte for byte.
+    /// Whether the file at a destination is the planned one, byte for byte.
     private func isMade(_ move: PlannedMove, root: String) async -> Bool {
         guard let file = try? await folder.disk.openBeneath(root: root, path: move.destination.path),
             (try? file.inode()) == move.inode, (try? file.size()) == move.length
@@ -193,7 +193,7 @@ extension PlannedMove {
     fileprivate var content: NewContent { NewContent(place: .moved, length: length, digest: digest) }
 }
 
-/// The content is another than the app expects.
+/// The digest of the content is not the expected one.
 struct DigestMismatch: Error, Hashable {
     /// Both digests.
     let message: String

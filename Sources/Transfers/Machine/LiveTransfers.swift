@@ -2,35 +2,35 @@ package import Base
 package import Core
 package import TransferEngine
 
-/// Transfers in flight and their progress, which is sampled from the engine for each reader and never stored or queued.
+/// Transfers in flight and their progress, which is sampled from the engine for each reader and never stored.
 package struct LiveTransfers: Sendable {
     private struct Entry {
         var session: SessionID
         var exchange: ExchangeID
         var isFinalizing = false
         var offset: Int64
-        /// Bytes of an upload that the server had before this exchange.
+        /// Bytes of an upload that the server had received before this exchange.
         var sentBefore: Int64
-        /// When and at which count of bytes the speed was measured last.
+        /// The time and byte count of the last measurement of the speed.
         var measured: (at: Int64, bytes: Int64)
         var throughput: Double?
-        /// The count of bytes at the last look for progress, and how long the session may be without.
+        /// The byte count at the last check for progress, and the session's stall interval.
         var seen: Int64?
         var stallInterval: Duration?
-        /// Of a content that comes in segments, and its length.
+        /// The parts and the length of a content in segments.
         var parts: [Part] = []
         var total: Int64?
     }
 
     /// Consecutive bytes of a content.
     struct Part {
-        /// As of when its connection began.
+        /// As of the start of its connection.
         var segment: LiveState.Segment
-        /// Who fetches the rest.
+        /// The exchange that fetches the rest.
         var exchange: ExchangeID?
     }
 
-    /// Milliseconds between two measurements of a transfer's speed, however often it is asked for.
+    /// Minimum milliseconds between two measurements of a transfer's speed.
     private static let measuringPeriod: Int64 = 500
 
     private let entries = Locked<[TaskID: Entry]>([:])
@@ -54,7 +54,7 @@ package struct LiveTransfers: Sendable {
         }
     }
 
-    /// Tells of what a content is made that comes in segments.
+    /// Sets the parts of a content in segments.
     func consists(_ task: TaskID, of parts: [Part], total: Int64) {
         entries.withLock { entries in
             entries[task]?.parts = parts
@@ -62,7 +62,7 @@ package struct LiveTransfers: Sendable {
         }
     }
 
-    /// How far the segments of a content are; nil where it comes as a whole.
+    /// The progress of the segments of a content; nil if the content has none.
     package func segments(_ task: TaskID) -> [LiveState.Segment]? {
         guard let entry = entries.withLock({ $0[task] }), entry.total != nil else { return nil }
         return segments(entry)
@@ -88,8 +88,8 @@ package struct LiveTransfers: Sendable {
         return sample(entry)
     }
 
-    /// The speed of a transfer in bytes per second, both ways together: smoothed over the times it was asked for, at
-    /// first over all since it began. Nil while nothing can be said.
+    /// The throughput of a transfer in bytes per second, sent and received bytes together: smoothed over the
+    /// measurements, at first over the whole duration. Nil until the first measurement.
     package func throughput(_ task: TaskID) -> Double? {
         guard let entry = entries.withLock({ $0[task] }), let bytes = bytes(entry) else { return nil }
         let now = clock.monotonic()
@@ -107,7 +107,7 @@ package struct LiveTransfers: Sendable {
         }
     }
 
-    /// Both ways together.
+    /// Received and sent bytes together.
     private func bytes(_ entry: Entry) -> Int64? {
         if entry.total != nil { return segments(entry).reduce(0) { $0 + $1.received } }
         return engine.progress(entry.exchange).map { $0.length + $0.bytesSent }
@@ -117,8 +117,8 @@ package struct LiveTransfers: Sendable {
         Double(max(0, bytes)) * 1000 / Double(milliseconds)
     }
 
-    /// The sessions of which a transfer moved bytes since the last call, and the shortest interval after which one of the
-    /// sessions with transfers counts as stalled.
+    /// The sessions whose transfers moved bytes since the last call, and the shortest stall interval of all sessions
+    /// with transfers.
     package func progress() -> (sessions: Set<SessionID>, shortestInterval: Duration?) {
         var moved: Set<SessionID> = []
         var shortest: Duration?
@@ -126,7 +126,7 @@ package struct LiveTransfers: Sendable {
             guard let interval = entry.stallInterval else { continue }
             shortest = min(shortest ?? interval, interval)
             guard let bytes = bytes(entry), bytes != entry.seen else { continue }
-            // The first count only says where the transfer begins.
+            // The first count is only the starting point of the transfer.
             if entry.seen != nil { moved.insert(entry.session) }
             entries.withLock { entries in
                 if entries[task]?.exchange == entry.exchange { entries[task]?.seen = bytes }

@@ -5,9 +5,9 @@ import Formats
 import Store
 import TransferEngine
 
-/// A download that comes over several connections, or from several sources, while it is under way.
+/// A download over several connections, or from several sources, while it is in flight.
 struct SegmentedTransfer: Sendable {
-    /// Where a source's requests go, and with what.
+    /// The URL, header fields and credential of a source's requests.
     struct Route: Sendable {
         var url: ParsedURL
         var headers: HTTPFields
@@ -15,24 +15,24 @@ struct SegmentedTransfer: Sendable {
         var hops = 0
     }
 
-    /// One request for some bytes.
+    /// One request for a byte range.
     struct Connection: Sendable {
         let source: Int
         let bytes: Range<Int64>
         let url: ParsedURL
-        /// It uses the place that the task has anyway.
+        /// Whether it uses the slot of the task itself.
         let isOwn: Bool
     }
 
-    /// Why no more connections begin.
+    /// The reason why no more connections begin.
     enum Ending: Sendable {
-        /// The resource is another by now.
+        /// The resource has changed.
         case restart(cause: String)
         case failed(ExchangeResult)
         case disk(SystemError)
     }
 
-    /// The end of a connection that failed.
+    /// The failure of a connection.
     struct Failure: Sendable {
         let result: ExchangeResult
         let source: Int
@@ -40,22 +40,22 @@ struct SegmentedTransfer: Sendable {
 
     var plan: Segmentation
     var routes: [Int: Route]
-    /// The validators of the sources that are known.
+    /// The resume points of the sources whose validators are known.
     var points: [Int: ResumePoint]
     var connections: [ExchangeID: Connection] = [:]
-    /// The first answer that brought content.
+    /// The first response with content.
     var head: ResponseHead?
-    /// The end of the last connection.
+    /// The result of the last connection that ended.
     var last: ExchangeResult?
     var failure: Failure?
     var ending: Ending?
     var isReading = false
-    /// What was read of the content, in order.
+    /// The result of reading the content once more, in order.
     var read = Transfer.Reading(result: .success(nil), position: 0, digests: [:])
-    /// Bytes that connections have received which are over.
+    /// Bytes received by connections that have ended.
     var bytesReceived: Int64 = 0
 
-    /// Notes what is on disk, so that it can be stored.
+    /// Notes the ranges that are on disk, so that they can be stored.
     func store(in progress: inout TaskProgress) {
         let record = plan.record
         progress.segments = record
@@ -63,7 +63,7 @@ struct SegmentedTransfer: Sendable {
         progress.durableOffset = record.count
     }
 
-    /// The end of the last connection as that of one request for the whole, which has been read.
+    /// The result of the last connection, as that of one request for the whole content, which has been read once more.
     func result(ofWhole last: ExchangeResult) -> ExchangeResult {
         var result = last
         result.outcome = .complete
@@ -76,9 +76,9 @@ struct SegmentedTransfer: Sendable {
     }
 }
 
-/// Which sources a download has, and how its connections are shared among them.
+/// The sources of a download, and how its connections are shared among them.
 extension Transfer {
-    /// Whether its content may come in parts, which are read once more in order before it is whole.
+    /// Whether the content may be fetched in segments, which are read once more in order before it is complete.
     var comesInParts: Bool {
         specification.kind == .download && request.method == "GET" && !request.sendsBody && !writesObject
             && specification.request.object == nil
@@ -86,7 +86,7 @@ extension Transfer {
             && specification.mayComeInSegments
     }
 
-    /// Connections that it may have at a time.
+    /// The maximum number of concurrent connections.
     func maximumConnections(for total: Int64?) -> Int {
         guard comesInParts, !progress.avoidsSegments else { return 1 }
         let sources = specification.provesContent ? specification.mirrors.count + 1 : 1
@@ -97,25 +97,25 @@ extension Transfer {
                 configuration.httpMaximumConnectionsPerHost.multipliedReportingOverflow(by: sources).partialValue))
     }
 
-    /// Bytes of one connection that came and whose offset is not stored yet, at most.
+    /// The maximum number of bytes that one connection has received and whose offset is not stored yet.
     var maximumUnrecordedOfEach: Int64 {
         ServiceSettings.maximumUnrecorded / Int64(maximumConnections(for: progress.resume?.totalLength))
     }
 
-    /// 0 is the task's own URL, then come its mirrors.
+    /// The URL of a source: 0 is the task's own URL, then its mirrors.
     func sourceURL(_ source: Int) -> ParsedURL? {
         if source == 0 { return taskURL }
         guard specification.mirrors.indices.contains(source - 1) else { return nil }
         return try? ParsedURL(specification.mirrors[source - 1])
     }
 
-    /// Sources whose bytes may stand beside those of the current one.
+    /// Sources whose bytes may be combined with those of the current source.
     private var sources: Set<Int> {
         guard specification.provesContent, !progress.avoidsSegments else { return [request.source] }
         return Set((0...specification.mirrors.count).filter { sourceURL($0) != nil })
     }
 
-    /// How a source is asked, before anybody redirects; secrets go to the task's own origin alone.
+    /// The route to a source before any redirect. Secrets go to the task's own origin alone.
     func route(to source: Int) -> SegmentedTransfer.Route? {
         guard let url = sourceURL(source) else { return nil }
         return SegmentedTransfer.Route(
@@ -126,7 +126,7 @@ extension Transfer {
             credential: credential(for: url))
     }
 
-    /// Goes to another source for its next request.
+    /// Switches to another source for the next request.
     mutating func turn(to source: Int) {
         guard let route = route(to: source) else { return }
         request.source = source
@@ -134,7 +134,7 @@ extension Transfer {
         request.method = specification.request.method
     }
 
-    /// The source to try next when one failed before anything came; nil where the failure is the task's.
+    /// The source to try next if one failed before any byte came; nil if the failure is the task's.
     func nextSource(after result: ExchangeResult) -> Int? {
         guard comesInParts, stop == nil, attempt.resuming == nil, !progress.avoidsSegments else { return nil }
         switch result.outcome {
@@ -153,17 +153,17 @@ extension Transfer {
         return (0...specification.mirrors.count).first { !attempt.askedSources.contains($0) && sourceURL($0) != nil }
     }
 
-    /// Whether the pieces that the app knows are those of a content of this length.
+    /// Whether the pieces that the app specified fit a content of this length.
     func hasPieces(of total: Int64) -> Bool { specification.pieces?.fits(total) ?? true }
 
-    /// A machine for what is on disk.
+    /// The segmentation that continues a record.
     func segmentation(_ record: SegmentRecord) -> Segmentation {
         Segmentation(
             record, sources: sources, of: specification.mirrors.count + 1,
             limit: maximumConnections(for: record.total), pieceLength: specification.pieces?.length)
     }
 
-    /// What a task that was interrupted goes on with; nil where it did not come in segments.
+    /// The segments from which an interrupted task resumes; nil if it had none.
     var restoredSegments: SegmentedTransfer? {
         guard comesInParts, let point = progress.resume, let record = progress.segments, record.isSound,
             point.totalLength == record.total, record.count < record.total
@@ -174,6 +174,6 @@ extension Transfer {
 }
 
 extension TaskSpecification {
-    /// What is computed of the content.
+    /// The digests to compute over the content.
     var digestsWanted: Set<DigestAlgorithm> { Set([.sha256] + (expectedDigest.map { [$0.algorithm] } ?? [])) }
 }

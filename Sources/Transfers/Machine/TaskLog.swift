@@ -2,7 +2,7 @@ package import Base
 package import Core
 import Store
 
-/// A task's story in the log: each line names it as its app does.
+/// Log lines about a task, which name it as its app does.
 extension Log {
     /// A log whose lines are about one task.
     func of(_ task: TaskName) -> Log {
@@ -33,7 +33,7 @@ extension Log {
 }
 
 extension TaskError {
-    /// The code's name, and what lies below where that says more.
+    /// The code's name, with the underlying error if there is one.
     fileprivate var summary: String {
         guard let underlying else { return "\(code)" }
         return "\(code) (\(underlying.domain) \(underlying.code))"

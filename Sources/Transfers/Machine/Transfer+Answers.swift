@@ -4,9 +4,9 @@ import Core
 import Store
 import TransferEngine
 
-/// What an exchange of the whole content reports before it ends.
+/// Reports of an exchange of the whole content before it ends.
 extension Transfer {
-    /// Takes a 104: from here on the upload survives an interruption, once that is stored.
+    /// Notes a 104 response: once it is stored, the upload survives an interruption.
     mutating func note(informational head: ResponseHead, of exchange: ExchangeID) -> [Effect] {
         guard head.status == 104, exchange == self.exchange, var upload = attempt.upload else { return [] }
         var effects: [Effect] = []
@@ -40,7 +40,7 @@ extension Transfer {
                 effects.append(resumption(at: 0, of: ContentLength.parse(head.fields).value, cause: cause))
             }
         case .notADownload where judgement.body == .keep(at: 0) && writesObject:
-            // A page takes the place of what came: none of its parts may ever stand for the content's.
+            // An error page replaces the content: none of its parts may ever count as the content's.
             progress.forgetBytes()
         default: break
         }
@@ -49,13 +49,13 @@ extension Transfer {
         return comesInParts ? effects + considerSegments(exchange, head, judgement.verdict) : effects
     }
 
-    /// Has the app told from which byte the content comes.
+    /// Reports to the app the offset at which the content continues.
     mutating func resumption(at offset: Int64, of total: Int64?, cause: String) -> Effect {
         progress.restartCause = nil
         return .advance(Resumption(fileOffset: offset, expectedTotalBytes: total, cause: cause))
     }
 
-    /// Has an offset stored. What cannot be continued need not be stored.
+    /// Has an offset stored, if the content can be resumed.
     mutating func note(durable offset: Int64, _ digest: [UInt8]?, of exchange: ExchangeID) -> [Effect] {
         if segmented?.connections[exchange] != nil { return note(segment: offset, of: exchange) }
         guard exchange == self.exchange, progress.resume != nil else {
@@ -72,7 +72,7 @@ extension Transfer {
         guard exchange == self.exchange else { return [] }
         if case .asking = stage { stage = .writing(Writing(exchange: exchange)) }
         progress.bytesInMemory = part.end - (progress.multipart?.length ?? 0)
-        // After a kill it is known what that cost.
+        // Stored, so that the lost bytes are known after a kill.
         return [.write(part)] + (progress.resume == nil ? [] : [.advance()])
     }
 
@@ -91,7 +91,7 @@ extension Transfer {
         }
     }
 
-    /// Has stored how much of the content is in the bucket, and the request told once that is done.
+    /// Has the uploaded length of the content stored, and then reported to the exchange.
     private mutating func note(stored upload: MultipartUpload, of exchange: ExchangeID) -> [Effect] {
         let offset = upload.length
         progress.multipart = upload
@@ -102,7 +102,7 @@ extension Transfer {
         return [.record(exchange, offset, isStored: true), .advance()]
     }
 
-    /// Ends an attempt whose bucket did not take the content. What had come of the request counts, whatever ended it.
+    /// Ends an attempt whose bucket refused the content. The received bytes count, whatever ended the request.
     private mutating func settle(_ fault: BucketFault, _ result: ExchangeResult, _ world: Surroundings) -> [Effect] {
         var judge = Judge(self, result, at: world.now, jitter: 0, canAsk: false)
         judge.keepParts()

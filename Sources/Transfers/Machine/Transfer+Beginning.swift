@@ -2,7 +2,7 @@ import Core
 import Store
 import TransferEngine
 
-/// How a transfer begins, and stops.
+/// Start and stop of a transfer.
 extension Transfer {
     mutating func begin(_ world: Surroundings) -> [Effect] {
         if specification.confirmBeforeStart, !progress.isConfirmed {
@@ -31,12 +31,12 @@ extension Transfer {
         return [.note(.started), .authorize]
     }
 
-    /// Has a download go on where segments of it were interrupted, unless the file is not what it should be.
+    /// Resumes a download from its interrupted segments, unless the partial file does not match them.
     mutating func restoreSegments(_ size: Int64?, _ world: Surroundings) -> [Effect] {
         guard case .ready = stage else { return [] }
         guard let record = progress.segments else { return ready(world) }
         guard let segmented = restoredSegments else {
-            // The bytes up to the first gap can be gone on with in one request.
+            // The bytes before the first gap can be resumed with one request.
             progress.segments = nil
             return ready(world)
         }
@@ -52,11 +52,11 @@ extension Transfer {
             return ready(world)
         }
         stage = .segmented(segmented)
-        // What a kill left besides is not there for the next one to find.
+        // Bytes outside the recorded segments, left by a kill, are removed before the next kill.
         return [.keep(record.ranges)] + ready(world)
     }
 
-    /// Starts a request with the credentials of where it goes.
+    /// Starts a request with the credentials for its server.
     mutating func start(with found: Access.Found, _ world: Surroundings) -> [Effect] {
         switch stage {
         case .ready where stop != nil: return [.settle(Settlement(task: id, .interrupted(progress)))]
@@ -67,7 +67,7 @@ extension Transfer {
         }
     }
 
-    /// Starts the next request, or goes on with segments.
+    /// Starts the next request, or resumes segments.
     mutating func start(_ world: Surroundings) -> [Effect] {
         attempt.startedAt = world.now
         guard case .segmented(var segmented) = stage else {
@@ -75,13 +75,13 @@ extension Transfer {
             attempt.askedSources.insert(request.source)
             return [.start(world.exchange)]
         }
-        // There may be a credential now for where one of them leads.
+        // A credential may now exist for the target of one of their redirects.
         segmented.routes = [:]
         stage = .segmented(segmented)
         return [.resumeSegments, .show, .widenLater, .widen(proceeds: false)]
     }
 
-    /// Ends a task whose URL is plain http where the session wants TLS; nil where it may go there.
+    /// Ends a task with a plain http URL if the session requires TLS; nil if the request is allowed.
     mutating func refusalOfPlainHTTP() -> [Effect]? {
         guard configuration.requiresSecureTransport, !request.url.isSecure else { return nil }
         var result = TaskResult(progress: progress)
@@ -98,7 +98,7 @@ extension Transfer {
         if stop != .outdated { stop = reason }
         let effects = exchanges.map(Effect.stop)
         guard let segmented, segmented.connections.isEmpty, !segmented.isReading else { return effects }
-        // Nothing is under way whose end would be reported.
+        // No exchange is in flight whose end would be reported.
         return effects + [.settle(Settlement(task: id, .interrupted(progress)))]
     }
 

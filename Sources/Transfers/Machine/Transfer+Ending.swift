@@ -4,7 +4,7 @@ import Formats
 import Store
 import TransferEngine
 
-/// How an exchange of the whole content ends, and what follows.
+/// The end of an exchange of the whole content, and the verdict on it.
 extension Transfer {
     mutating func end(_ exchange: ExchangeID, _ result: ExchangeResult, _ world: Surroundings) -> [Effect] {
         if case .file = result.received { hasPartialFile = true }
@@ -24,7 +24,7 @@ extension Transfer {
         return effects + [.finalize, .readWhole(length: result.length, checksPieces: isContent ?? false)]
     }
 
-    /// Remembers that an origin did not answer the fields of the draft for resumable uploads.
+    /// Notes that an origin did not respond to the fields of the draft for resumable uploads.
     private func noteSilence(_ result: ExchangeResult) -> [Effect] {
         guard let upload = attempt.upload, upload.step == .create, upload.resource == nil,
             result.head != nil || result.bytesSent > 0
@@ -32,7 +32,7 @@ extension Transfer {
         return [.note(.isSilent(upload.version, origin: request.url.origin))]
     }
 
-    /// Waits for the end of what is written into a bucket, where the request has content.
+    /// Waits until the bucket has the content, if the response has any.
     private mutating func endWriting(
         _ exchange: ExchangeID, _ result: ExchangeResult, _ world: Surroundings
     ) -> [Effect] {
@@ -48,7 +48,7 @@ extension Transfer {
         return (isComplete ? [.finalize] : []) + [.endWriting(last: result.lastPart)]
     }
 
-    /// Asks the next source of a download, in the same attempt: nothing had come of the last one.
+    /// Sends the request to the next source of a download, in the same attempt: the last source had sent no bytes.
     private mutating func ask(source: Int, after result: ExchangeResult, _ world: Surroundings) -> [Effect] {
         let judge = Judge(self, result, at: world.now, jitter: 0, canAsk: false)
         progress = judge.progress
@@ -59,7 +59,7 @@ extension Transfer {
         return [.authorize]
     }
 
-    /// Takes what came of reading a content that one request has brought.
+    /// Handles the result of reading a content that one request has brought.
     mutating func take(_ reading: Reading, of result: ExchangeResult, _ world: Surroundings) -> [Effect] {
         var result = result
         switch reading.result {
@@ -74,7 +74,7 @@ extension Transfer {
 
     // MARK: Judging
 
-    /// Judges how a request ended, and does what follows.
+    /// Judges the end of a request, and returns the effects.
     mutating func judge(
         _ result: ExchangeResult, _ world: Surroundings, by judging: (inout Judge) -> Judgement = { $0.judge() }
     ) -> [Effect] {
@@ -93,7 +93,7 @@ extension Transfer {
         }
         switch judgement {
         case .send(let next):
-            // A transfer that has to stop takes no further step.
+            // A transfer that has to stop sends no further request.
             guard stop == nil else { break }
             self.progress = progress
             return effects + send(next, world)
@@ -132,7 +132,7 @@ extension Transfer {
 
     /// Sends the next request of an attempt.
     private mutating func send(_ next: Judgement.Next, _ world: Surroundings) -> [Effect] {
-        // What came in segments stays, unless the content begins anew.
+        // The fetched segments are kept, unless the content restarts.
         if segmented == nil { stage = .ready }
         switch next {
         case .follow(let hop): return follow(hop, world)
@@ -169,7 +169,7 @@ extension Transfer {
         return refusalOfPlainHTTP() ?? [.authorize]
     }
 
-    /// Has an upload begin anew, in the version that its origin speaks.
+    /// Restarts an upload, in the version of the draft that its origin supports.
     private mutating func beginUpload(_ world: Surroundings) {
         progress.uploadURL = nil
         progress.uploadOffset = nil
@@ -196,7 +196,7 @@ extension Transfer {
 }
 
 extension ExchangeResult {
-    /// The same of a content that the database keeps: all of it came, and is in memory. Nil where there is more.
+    /// The result for a content that is small enough for the database: complete and in memory. Nil for a larger one.
     fileprivate func asSmallContent(digestedBy algorithms: Set<DigestAlgorithm>) -> ExchangeResult? {
         guard outcome == .complete, let part = lastPart, part.number == 1,
             part.bytes.count <= ServiceSettings.inlineLimit
@@ -209,7 +209,7 @@ extension ExchangeResult {
         return small.digested(by: algorithms)
     }
 
-    /// With the digests of what is in memory.
+    /// The result with the digests of the body in memory.
     fileprivate func digested(by algorithms: Set<DigestAlgorithm>) -> ExchangeResult {
         guard isBodyKept, case .memory(let bytes) = received else { return self }
         var result = self

@@ -7,59 +7,59 @@ import Store
 import TransferEngine
 
 extension Transfer {
-    /// What happens to a transfer.
+    /// An event of a transfer.
     enum Event: Sendable {
-        /// It has its place.
+        /// The transfer has its slot.
         case begin
-        /// The size of the partial file in which segments were interrupted; nil where there is none.
+        /// The size of the partial file with interrupted segments; nil if the file does not exist.
         case found(size: Int64?)
         /// The credentials for the next request are read.
         case authorized(Access.Found)
-        /// A fault of this machine keeps it from going on.
+        /// A fault of this machine prevents the next step.
         case failed(LocalFault)
         /// A 1xx head.
         case informational(ExchangeID, ResponseHead)
         case head(ExchangeID, ResponseHead, HeadJudgement)
-        /// The bytes up to the offset are on disk, with their digest where it is known.
+        /// The bytes up to the offset are on disk, with their digest if it is known.
         case durable(ExchangeID, Int64, [UInt8]?)
         case part(ExchangeID, ContentPart)
         case wrote(ExchangeID, ObjectWriter.News)
         case ended(ExchangeID, ExchangeResult)
-        /// There is a place for one more connection to a source.
+        /// There is a slot for one more connection to a source.
         ///
-        /// - `positions`: How far the connections are, on disk or not.
+        /// - `positions`: The offsets that the connections have reached, on disk or not.
         case connect(source: Int, isOwn: Bool, positions: [UInt64: Int64])
-        /// All connections were begun for which there is a place.
+        /// All connections that could get a slot have begun.
         case widened
-        /// The content was read up to a position.
+        /// The result of reading the content up to a position.
         case read(Reading)
         case stop(Stop)
     }
 
-    /// What came of reading the content once more.
+    /// The result of reading the content once more.
     struct Reading: Sendable {
-        /// A piece that is not what it should be, where there is one.
+        /// The piece whose digest is wrong, if there is one.
         let result: Result<Range<Int64>?, SystemError>
         let position: Int64
-        /// Of the whole content, where all of it is read.
+        /// Of the whole content, once all of it has been read.
         let digests: [DigestAlgorithm: [UInt8]]
     }
 
-    /// What is to be done, in this order.
+    /// An effect to run. Effects run in the order of their list.
     enum Effect: Sendable {
         /// Sends the request of the exchange.
         case start(ExchangeID)
-        /// Has progress shown of a download that goes on in segments.
+        /// Shows the progress of a download that resumes in segments.
         case resumeSegments
         case stop(ExchangeID)
         case setMaximumUnrecorded(ExchangeID, Int64)
         /// Ends an exchange at an earlier byte.
         case shorten(ExchangeID, Int64)
-        /// Lets an exchange go on behind an offset: at once, or when it is stored.
+        /// Lets an exchange continue beyond an offset: at once, or when the offset is stored.
         case record(ExchangeID, Int64, isStored: Bool)
-        /// Stores the progress with the next commit, with an event where bytes were resumed.
+        /// Stores the progress with the next commit, with an event if bytes were resumed.
         case advance(Resumption? = nil)
-        /// Takes over the partial file of a cancelled task.
+        /// Adopts the partial file of a cancelled task.
         case adopt(file: String)
         /// Measures the partial file.
         case find
@@ -69,28 +69,28 @@ extension Transfer {
         /// Reads the credentials for the next request.
         case authorize
         case fetchBody
-        /// Begins connections for which there are places; `proceeds` where the machine has to know when that is done.
+        /// Begins connections for which there are slots. With `proceeds`, the machine is notified when that is done.
         case widen(proceeds: Bool)
-        /// Has the loop look for places when it has begun tasks.
+        /// Begins connections after the loop has begun the tasks that it claimed.
         case widenLater
-        /// Begins a connection in the place of one that ended.
+        /// Begins a connection in the slot of one that ended.
         case replace(ExchangeID, source: Int)
         case show
-        /// Reads the content up to a position; `isLast` where that is its end.
+        /// Reads the content up to a position; `isLast` if that is its end.
         case read(to: Int64, isLast: Bool)
-        /// Reads a content that came in one request.
+        /// Reads a content that one request has brought.
         case readWhole(length: Int64, checksPieces: Bool)
         case write(ContentPart)
         case endWriting(last: ContentPart?)
-        /// The content is on its way to its place.
+        /// Marks the content as being put in its place.
         case finalize
         /// Puts the content in its place.
         case place(Finish)
-        /// Makes the object of parts that an attempt before has left.
+        /// Completes the object from the parts that an earlier attempt has uploaded.
         case completeObject
-        /// Has the loop look again at a moment.
+        /// Wakes the loop at a time.
         case hold(until: Timestamp)
-        /// Leaves an origin alone for a while.
+        /// Sends no requests to an origin for a duration.
         case pause(String, Duration)
         case tell(LiveEvent.Payload)
         case note(Note)
@@ -100,18 +100,18 @@ extension Transfer {
         case ask(Question, TaskProgress, Settlement)
     }
 
-    /// The end of a task whose content has to be put in its place.
+    /// The end of a task whose content still has to be put in its place.
     struct Finish: Sendable {
         let outcome: Outcome
         let taskResult: TaskResult
         let source: Judgement.ContentSource
         let result: ExchangeResult
-        /// What was written of a content that becomes an object.
+        /// The outcome of writing a content that becomes an object.
         let written: ObjectWriter.Finished?
         let bytesReceived: Int64
     }
 
-    /// What the log is told, and what the loop remembers of origins.
+    /// Facts for the log, and facts about origins that the loop remembers.
     enum Note: Sendable {
         case started
         case willRetry(AttemptRecord?, at: Timestamp)
@@ -122,12 +122,12 @@ extension Transfer {
         case wrongPiece(at: Int64)
         case bucketFault(BucketFault)
         case bodyFault(LocalFault)
-        /// An origin speaks a version of the draft for resumable uploads, or none.
+        /// An origin supports a version of the draft for resumable uploads, or none.
         case speaks(ResumableUpload.Version, origin: String)
         case isSilent(ResumableUpload.Version, origin: String)
     }
 
-    /// The moment of an event, and what the machine asks of its surroundings.
+    /// The time of an event, and the facts that the machine needs besides.
     struct Surroundings: Sendable {
         let now: Timestamp
         /// A number in `0..<1`.
@@ -141,7 +141,7 @@ extension Transfer {
         let uploadVersions: UploadVersions
     }
 
-    /// Takes an event, and tells what is to be done. Events of exchanges that are over do nothing.
+    /// Handles an event and returns its effects. Events of exchanges that have ended have none.
     mutating func handle(_ event: Event, in world: Surroundings) -> [Effect] {
         switch event {
         case .begin: begin(world)

@@ -7,13 +7,13 @@ import TransferEngine
 
 /// The engine's requests.
 extension Transfer {
-    /// What a request is made with besides.
+    /// The resources from which a request is made besides the transfer.
     struct Resources: Sendable {
         let folder: DataFolder
         let settings: ServiceSettings
-        /// Shared by all who write to the partial file.
+        /// Shared by all writers of the partial file.
         let sync: SharedSync
-        /// Lines of the session's cookies; nil where the session wants none at all.
+        /// Lines of the session's cookies; nil if the session accepts none.
         let cookies: [String]?
         let bandwidthLimit: Int64?
     }
@@ -99,7 +99,7 @@ extension Transfer {
         return fields
     }
 
-    /// Whether the app wants the request sent no second time, and a second time could do harm.
+    /// Whether the app allows only one attempt, and sending the request twice could do harm.
     private var isSentOnceAtMost: Bool {
         configuration.retryPolicy.settings.maximumAttempts == 1 && !RetryableRequest.isIdempotent(request.method)
             && !request.headers.contains("Idempotency-Key")
@@ -127,7 +127,7 @@ extension Transfer {
         }
     }
 
-    /// Decides on the engine's thread what an answer is to the bytes at hand, and where its body goes.
+    /// Decides on the engine's thread how a response relates to the stored bytes, and where its body goes.
     private func judge() -> @Sendable (ResponseHead) -> HeadJudgement {
         let resuming = attempt.resuming
         let isDownload = specification.kind == .download
@@ -141,7 +141,7 @@ extension Transfer {
         return { head in
             guard isDownload else { return HeadJudgement(.keep(at: 0)) }
             let verdict = ResumeVerdict.judge(head: head, resuming: resuming, requestHasOwnRange: hasOwnRange)
-            // No page becomes the object that the app named.
+            // An error page never becomes the object that the app named.
             if namesObject, !verdict.asksAgain, !acceptable.contains(where: { $0.contains(head.status) }) {
                 return HeadJudgement(.discard(limit: Self.sideLimit), verdict)
             }
@@ -151,7 +151,7 @@ extension Transfer {
                 case .restartWithThisBody: .keep(at: 0)
                 case .askAgainFromZero: .stop
                 case .alreadyComplete: .discard(limit: Self.sideLimit)
-                // What was fetched so far stays while the task may still go on.
+                // The fetched bytes are kept while the task may still continue.
                 case .notADownload(let status):
                     resuming == nil || acceptable.contains { $0.contains(status) } || !mayGoOn(after: status)
                         ? .keep(at: 0) : .discard(limit: Self.sideLimit)
@@ -160,12 +160,12 @@ extension Transfer {
         }
     }
 
-    /// How much of an error page is kept while the partial content has to stay.
+    /// The maximum number of bytes kept of an error page while the partial content has to stay.
     static let sideLimit = 64 * 1024
 
     // MARK: Resources
 
-    /// What reads the content once more.
+    /// The reader that reads the content once more.
     func contentReader(_ folder: DataFolder, total: Int64, checksPieces: Bool = true) -> ContentReader {
         let folder = folder.of(task.app.rawValue)
         return ContentReader(
@@ -175,7 +175,7 @@ extension Transfer {
 }
 
 extension Credential {
-    /// What the engine makes of user and password; nil without.
+    /// The engine's form of user and password; nil without a user.
     fileprivate var httpAuthentication: HTTPAuthentication? {
         guard let user else { return nil }
         return HTTPAuthentication(user: user, password: password ?? "", isDigest: usesDigest)
@@ -183,7 +183,7 @@ extension Credential {
 }
 
 extension ProxySettings {
-    /// - Parameter credential: What the app answered to the proxy's challenge, in place of the session's.
+    /// - Parameter credential: The app's answer to the proxy's challenge, which replaces the session's credential.
     init(_ proxy: SessionConfiguration.Proxy, _ credential: Credential?) {
         let own = proxy.user.map { HTTPAuthentication(user: $0, password: proxy.password ?? "") }
         self.init(

@@ -4,12 +4,12 @@ import Formats
 import Store
 import TransferEngine
 
-/// A content in segments while its connections are under way.
+/// A content in segments while its connections are in flight.
 extension Transfer {
-    /// Bytes that are read at once behind the connections.
+    /// Bytes that one step reads behind the connections.
     private static let readingStep: Int64 = 8 << 20
 
-    /// Has a download whose first answer came go on over several connections, where it can.
+    /// Continues a download over several connections after its first response, if it can have segments.
     mutating func considerSegments(
         _ exchange: ExchangeID, _ head: ResponseHead, _ verdict: ResumeVerdict?
     ) -> [Effect] {
@@ -31,11 +31,11 @@ extension Transfer {
         hasPartialFile = true
         var effects: [Effect] = [.setMaximumUnrecorded(exchange, maximumUnrecordedOfEach)]
         if bytes.upperBound < total { effects.append(.shorten(exchange, bytes.upperBound)) }
-        // Before any other connection writes: what a kill finds in the file has to be counted by segments.
+        // Before any other connection writes: after a kill, the bytes in the file have to be counted by segments.
         return effects + [.widenLater] + noteSegments(segmented)
     }
 
-    /// Has stored how far segments are.
+    /// Has the progress of the segments stored.
     private mutating func noteSegments(_ segmented: SegmentedTransfer) -> [Effect] {
         segmented.store(in: &progress)
         return [.show, .advance()]
@@ -68,7 +68,7 @@ extension Transfer {
 
     // MARK: Connections
 
-    /// Begins a connection to a source. Nothing follows where there is nothing for it to do.
+    /// Begins a connection to a source. Returns no effects if no range is left for it.
     mutating func connect(
         to source: Int, isOwn: Bool, _ positions: [UInt64: Int64], _ world: Surroundings
     ) -> [Effect] {
@@ -86,13 +86,13 @@ extension Transfer {
         return (shortened.map { [$0] } ?? []) + [.start(world.exchange), .show]
     }
 
-    /// Where a new connection to a source would go; nil where none may begin.
+    /// The route of a new connection to a source; nil if none may begin.
     func routeToConnect(_ source: Int) -> SegmentedTransfer.Route? {
         guard let segmented, segmented.ending == nil, stop == nil else { return nil }
         return segmented.routes[source] ?? route(to: source)
     }
 
-    /// Takes the end of a connection.
+    /// Handles the end of a connection.
     mutating func end(segment exchange: ExchangeID, _ result: ExchangeResult, _ world: Surroundings) -> [Effect] {
         guard var segmented, let connection = segmented.connections.removeValue(forKey: exchange) else { return [] }
         var (result, effects): (_, [Effect]) = (result, [])
@@ -117,7 +117,7 @@ extension Transfer {
         }
         effects.append(.widenLater)
         if segmented.ending != nil { effects += segmented.connections.keys.map(Effect.stop) }
-        // The connection that is to take its place counts as under way.
+        // The connection that replaces this one counts as in flight.
         return effects + (effects.contains { $0.isReplacement } ? [] : proceed(world))
     }
 
@@ -133,9 +133,9 @@ extension Transfer {
         segmented.bytesReceived += result.bytesReceived
     }
 
-    /// Notes why a connection did not bring its bytes.
+    /// Notes why a connection did not receive its bytes.
     ///
-    /// - Returns: Whether its source is asked again at once.
+    /// - Returns: Whether the source is requested again at once.
     private mutating func noteFailure(
         _ result: ExchangeResult, _ connection: SegmentedTransfer.Connection, _ segmented: inout SegmentedTransfer,
         _ effects: inout [Effect], _ world: Surroundings
@@ -144,7 +144,7 @@ extension Transfer {
         if result.outcome != .stopped { segmented.failure = SegmentedTransfer.Failure(result: result, source: source) }
         switch result.judgement?.verdict {
         case .restartWithThisBody, .askAgainFromZero:
-            // A mirror that was never of use is none.
+            // A mirror whose content never matched is dropped.
             if segmented.points[source] == nil {
                 segmented.plan.drop(source)
             } else {
@@ -177,20 +177,20 @@ extension Transfer {
         _ source: Int, atLeast wait: Duration = .zero, _ segmented: inout SegmentedTransfer,
         _ effects: inout [Effect], _ world: Surroundings
     ) {
-        // The redirect may lead elsewhere by now.
+        // The redirect may have another target by now.
         if source > 0 || segmented.routes[source]?.hops ?? 0 > 0 { segmented.routes[source] = nil }
         segmented.plan.rest(source, atLeast: wait, at: world.now)
         if case .resting(let end) = segmented.plan.standings[source] { effects.append(.hold(until: end)) }
     }
 
-    /// Has the source's requests go where an answer leads, if it leads anywhere.
+    /// Redirects the source's requests to the target of a response, if it has one.
     private mutating func follow(
         _ head: ResponseHead, _ connection: SegmentedTransfer.Connection, _ segmented: inout SegmentedTransfer
     ) -> Bool {
         guard var route = segmented.routes[connection.source], let first = sourceURL(connection.source) else {
             return false
         }
-        // Another connection's answer has led elsewhere meanwhile.
+        // Another connection's response has changed the route meanwhile.
         guard route.url == connection.url else { return Redirect.isRedirect(head.status) }
         let target = head.fields["Location"].flatMap { try? ParsedURL(location: $0, from: route.url) }
         let decision = Redirect.decide(
@@ -213,7 +213,7 @@ extension Transfer {
 
     // MARK: Reading
 
-    /// Reads on in what has come without a gap.
+    /// Reads the content that has been received without a gap.
     private mutating func readBehind() -> [Effect] {
         guard var segmented, !segmented.isReading, segmented.ending == nil else { return [] }
         let (end, isComplete) = (segmented.plan.record.contiguous, segmented.plan.isComplete)
@@ -224,7 +224,7 @@ extension Transfer {
         return [.read(to: end, isLast: isComplete)]
     }
 
-    /// Takes what came of reading.
+    /// Handles the result of reading.
     mutating func take(_ reading: Reading, _ world: Surroundings) -> [Effect] {
         if case .verifying(let result) = stage { return take(reading, of: result, world) }
         guard var segmented else { return [] }
@@ -248,7 +248,7 @@ extension Transfer {
 
     // MARK: When no connection is left
 
-    /// Goes on with a download that has no connection: ends it, judges why, or begins another one.
+    /// Continues a download that has no connection: ends it, judges the failure, or begins another connection.
     mutating func proceed(afterWidening: Bool = false, _ world: Surroundings) -> [Effect] {
         guard var segmented, segmented.connections.isEmpty, !segmented.isReading, let last = segmented.last else {
             return []
@@ -265,7 +265,7 @@ extension Transfer {
             return judge(segmented.result(ofWhole: last), world)
         }
         if !afterWidening { return [.widen(proceeds: true)] }
-        // A source may be available that has no place yet.
+        // A source may be available that has no slot yet.
         guard segmented.plan.sources(at: world.now).isEmpty else { return [] }
         guard let failure = segmented.failure else {
             return segmented.plan.isForsaken ? judge(last, world) { $0.judgeLies() } : []
@@ -291,13 +291,13 @@ extension ExchangeResult {
         return result
     }
 
-    /// Whether a kept connection was closed just as it was reused, which says nothing about who closed it.
+    /// Whether a kept connection was closed just as it was reused, which does not count against the source.
     fileprivate var isClosedWhileIdle: Bool {
         guard metrics.isReusedConnection, head == nil, case .failed(let fault) = outcome else { return false }
         return [.reset, .emptyReply, .http2Refused, .http2Stream].contains(fault)
     }
 
-    /// Whether it failed for this machine's disk, so that what it counts may not be there.
+    /// Whether it failed on this machine's disk, so that the bytes that it counts may not be stored.
     fileprivate var isOfDisk: Bool {
         if case .failed(.disk) = outcome { return true }
         return false

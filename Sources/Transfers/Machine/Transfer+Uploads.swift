@@ -2,12 +2,12 @@ import Core
 import Store
 import TransferEngine
 
-/// How a resumable upload shapes a transfer's requests.
+/// The influence of a resumable upload on a transfer's requests.
 extension Transfer {
-    /// Makes the next request one of a resumable upload, where there is one to be made: the session wants it, the
-    /// request has content, and the app does not speak the draft itself.
+    /// Makes the next request one of a resumable upload if the session wants it, the request has content, and the app's
+    /// own request does not use the draft.
     ///
-    /// - Parameter version: What the origin is spoken to in, where the upload is a new one.
+    /// - Parameter version: The version of the draft for the origin, if the upload is a new one.
     mutating func prepareUpload(_ version: ResumableUpload.Version) {
         attempt.upload = nil
         guard configuration.resumableUploads == .auto, specification.kind == .upload, request.sendsBody,
@@ -25,21 +25,21 @@ extension Transfer {
         }
     }
 
-    /// Takes over where the upload stands.
+    /// Adopts the state of the upload.
     mutating func take(_ upload: ResumableUpload) {
         attempt.upload = upload
         progress.note(upload, for: specification.request)
     }
 
-    /// Where the next request goes.
+    /// The URL of the next request.
     var requestURL: ParsedURL {
         attempt.upload?.method == nil ? request.url : attempt.upload?.resource ?? request.url
     }
 
-    /// Bytes of the body that the next request leaves out.
+    /// The offset in the body from which the next request sends.
     var uploadOffset: Int64 { if case .append(let offset)? = attempt.upload?.step { offset } else { 0 } }
 
-    /// Where an upload resource may be: like a redirect, never from https to http.
+    /// The URL of an upload resource. As with a redirect, https never leads to http.
     func uploadResource(at location: String) -> ParsedURL? {
         guard let target = try? ParsedURL(location: location, from: requestURL),
             target.isSecure || !requestURL.isSecure && !configuration.requiresSecureTransport
@@ -47,7 +47,7 @@ extension Transfer {
         return target
     }
 
-    /// Makes the app's own request one of the upload's current step.
+    /// Turns the app's own request into the one of the upload's current step.
     func shape(_ request: inout ExchangeRequest, for upload: ResumableUpload) {
         if let method = upload.method {
             let isElsewhere = requestURL.origin != self.request.url.origin
@@ -63,20 +63,20 @@ extension Transfer {
                 request.tls.clientCertificate = nil
             }
             request.body = request.body.from(upload.step)
-            // The same bytes at the same offset are wrong once some of them arrived.
+            // Sending the same bytes at the same offset is wrong once some of them have arrived.
             if case .append = upload.step { request.usesFreshConnection = true }
         }
         for field in upload.fields.fields { request.headers.set(field.name, field.value) }
     }
 
-    /// Conditions and keys that are about the target, not about the upload resource.
+    /// Whether a field is a condition or key for the target, not for the upload resource.
     private static func belongsToTarget(_ name: String) -> Bool {
         name.hasPrefix("if-") || name == "range" || name == "idempotency-key"
     }
 }
 
 extension ExchangeBody {
-    /// What of the body a step sends.
+    /// The range of the body that a step sends.
     fileprivate func from(_ step: ResumableUpload.Step) -> ExchangeBody {
         guard case .append(let start) = step else { return .none }
         switch self {
@@ -91,12 +91,12 @@ extension ExchangeBody {
 }
 
 extension TransferRequest {
-    /// What makes it another request for a server.
+    /// The properties that distinguish the request from others of the task.
     fileprivate var identity: String { "\(method) \(url)" }
 }
 
 extension TaskProgress {
-    /// Notes where an upload stands, so that it survives the process.
+    /// Notes the state of an upload, so that it survives the process.
     mutating func note(_ upload: ResumableUpload, for request: TransferRequest) {
         uploadURL = upload.resource?.text
         uploadVersion = upload.resource == nil ? nil : upload.version.rawValue

@@ -4,19 +4,19 @@ import Formats
 import Store
 import TransferEngine
 
-/// One claimed task under way, as a machine: what was asked, how far the content is, and what follows each event.
+/// One claimed task in flight, as a state machine: the current request, the progress, and the effects of each event.
 ///
 ///     ready ──▶ asking ──▶ verifying ──────▶ finishing     a download whose bytes are read once more
 ///       │        │  └────▶ segmented ──────────▲  ▲        …over several connections
 ///       │        └───────▶ writing ────────────┘  │        …into a bucket
 ///       └────▶ fetchingBody                 the rest       an upload of an object
 ///
-/// There is no clock, no I/O and no randomness in it: ``handle(_:in:)`` is given the moment and returns what is to be done.
-/// A request that is followed by another one goes from any stage to `ready`, and from there to `asking`. A crash loses all
-/// but ``progress``, as it was stored last, from which the next claim begins.
+/// It has no clock, I/O or randomness: ``handle(_:in:)`` gets the time and returns the effects. A request that is
+/// followed by another one leads from any stage to `ready`, and from there to `asking`. A crash loses everything except
+/// ``progress`` as stored last, from which the next claim begins.
 struct Transfer: Sendable {
     enum Stage: Sendable {
-        /// No exchange is under way, and none has ended that is not judged.
+        /// No exchange is in flight, and each one that has ended is judged.
         case ready
         /// The body is fetched from its bucket.
         case fetchingBody
@@ -26,26 +26,26 @@ struct Transfer: Sendable {
         case verifying(ExchangeResult)
         /// The content goes into a bucket.
         case writing(Writing)
-        /// The end is in other hands: those of a disk thread or of a bucket.
+        /// A disk thread or a bucket completes the transfer.
         case finishing
     }
 
-    /// A content on its way into a bucket.
+    /// A content that is being written into a bucket.
     struct Writing: Sendable {
         let exchange: ExchangeID
-        /// How the request ended.
+        /// The result of the request, once it has ended.
         var result: ExchangeResult?
-        /// What was written of it, when all of it is.
+        /// The outcome of the writing, once all is written.
         var finished: ObjectWriter.Finished?
     }
 
-    /// Why the transfer has to stop.
+    /// The reason why the transfer has to stop.
     enum Stop: Sendable {
-        /// Suspended, cancelled or timed out: the store knows already.
+        /// Suspended, cancelled or timed out: already stored.
         case decided
-        /// The service shuts down, or the transfer goes back to the queue.
+        /// The service shuts down, or the task is requeued.
         case interrupted
-        /// The task has another request by now, so that the answer to this one does not count.
+        /// The task has another request by now, so that the response to this one does not count.
         case outdated
     }
 
@@ -56,13 +56,13 @@ struct Transfer: Sendable {
     let taskURL: ParsedURL
     /// The header fields of requests to the task's own URL.
     let ownHeaders: HTTPFields
-    /// Whether its content becomes an object in the bucket of contents while it arrives.
+    /// Whether the content becomes an object in the bucket of contents while it arrives.
     let becomesContent: Bool
     var attempt: Attempt
     var stage = Stage.ready
     var stop: Stop?
     var progress: TaskProgress
-    /// Whether a partial file may be there, of this exchange or one before.
+    /// Whether a partial file may exist, of this exchange or an earlier one.
     var hasPartialFile: Bool
 
     var id: TaskID { task.id }
@@ -75,10 +75,12 @@ struct Transfer: Sendable {
         set { attempt.request = newValue }
     }
 
-    /// The segments of a content that comes in segments.
+    /// The state of a download in segments; nil in any other stage.
     var segmented: SegmentedTransfer? { if case .segmented(let segmented) = stage { segmented } else { nil } }
 
-    /// The exchange of the whole content, while it is under way, or while its content is written into a bucket.
+    /// The exchange of the whole content, while it is in flight or its content is written into a bucket.
+    // Not inlined: the optimizer of Swift 6.3.1 fails on a copy of it ("Found ownership error").
+    @inline(never)
     var exchange: ExchangeID? {
         switch stage {
         case .asking(let exchange): exchange
@@ -87,7 +89,7 @@ struct Transfer: Sendable {
         }
     }
 
-    /// The exchanges under way.
+    /// The exchanges in flight.
     var exchanges: [ExchangeID] {
         switch stage {
         case .asking(let exchange): [exchange]
@@ -97,10 +99,10 @@ struct Transfer: Sendable {
         }
     }
 
-    /// Whether its bytes stay of use when it is interrupted.
+    /// Whether the fetched or sent bytes remain usable after an interruption.
     var canGoOnLater: Bool { progress.resume != nil || progress.segments != nil || attempt.upload?.resource != nil }
 
-    /// The progress of a content that is whole in the partial file and could not be put in its place.
+    /// The progress with a content that is complete in the partial file and could not be put in its place.
     func progressOfWhole(_ source: Judgement.ContentSource) -> TaskProgress {
         var progress = progress
         guard case .partialFile(let length, let digest) = source, progress.resume != nil else { return progress }
@@ -111,7 +113,7 @@ struct Transfer: Sendable {
     }
 }
 
-/// One try to perform a task: the current request, and what it has met.
+/// One try to complete a task: its current request and the state that belongs to it.
 struct Attempt: Sendable {
     /// A request of the current hop.
     struct Request: Sendable {
@@ -120,7 +122,7 @@ struct Attempt: Sendable {
         var headers: HTTPFields
         var sendsBody: Bool
         var hops = 0
-        /// The source that it goes to first: 0 is the task's own URL, then come its mirrors.
+        /// The source of the request: 0 is the task's own URL, then its mirrors.
         var source = 0
     }
 
@@ -129,18 +131,18 @@ struct Attempt: Sendable {
     var access = Access()
     /// The resume point that the current request's `Range` is made from.
     var resuming: ResumePoint?
-    /// Why the content begins at 0 although bytes were there.
+    /// The cause of a restart at offset 0 although bytes existed.
     var restartCause: String?
-    /// How often a request was sent once more because a kept connection had been closed.
+    /// How often a request was repeated because a kept connection had been closed.
     var repeats = 0
-    /// The position of an upload that may survive interruptions.
+    /// The state of an upload that may survive interruptions.
     var upload: ResumableUpload?
     /// How often the upload resource has moved.
     var uploadMoves = 0
     var askedSources: Set<Int> = []
-    /// The media type of the object that the content becomes, as the origin says.
+    /// The media type of the object that the content becomes, as the origin reported it.
     var mediaType: String?
-    /// A piece of the content that is not what the app expects.
+    /// A piece of the content whose digest is not the expected one.
     var wrongPiece: Range<Int64>?
 }
 
@@ -148,8 +150,8 @@ extension Transfer {
     /// Prepares the first request of a claimed task.
     ///
     /// - Parameters:
-    ///   - url: Of the object that it asks for.
-    ///   - node: The name of this node, where there are many.
+    ///   - url: The URL of the object that the task requests.
+    ///   - node: The name of this node, if there are several.
     ///   - hasContentsBucket: Whether contents are kept in a bucket.
     /// - Throws: `BadURL`.
     init(
@@ -164,14 +166,14 @@ extension Transfer {
             clientTaskId: specification.clientTaskId)
         if let url { taskURL = url } else { taskURL = try ParsedURL(specification.request.url) }
         ownHeaders = Self.headers(specification, session.configuration, body: task.body, version: version)
-        // A content that may come out of order is gathered in a file first.
+        // A content that may arrive out of order is first collected in a file.
         becomesContent = hasContentsBucket && specification.bringsContent && !specification.mayComeInSegments
         let writesObject = becomesContent || specification.destinationObject != nil
         var progress = task.progress
         progress.loseMemory()
         progress.redirects = []
         hasPartialFile = progress.resume != nil && progress.multipart == nil
-        // Bytes that were written elsewhere before are of no use.
+        // Bytes that were written to another place are useless.
         let isInBucket = progress.multipart?.canBeGoneOnWith(specification, progress.resume) ?? false
         if writesObject ? !isInBucket : progress.multipart != nil { progress.forgetBytes() }
         if !writesObject, let node {
@@ -193,7 +195,7 @@ extension Transfer {
         if progress.source > 0 { turn(to: progress.source) }
     }
 
-    /// The header fields of the first request: the task's own win over the session's, and both over the defaults.
+    /// The header fields of the first request: the task's own override the session's, and both override the defaults.
     private static func headers(
         _ specification: TaskSpecification, _ configuration: SessionConfiguration, body: BodyLocation?,
         version: String
@@ -216,7 +218,7 @@ extension Transfer {
 }
 
 extension Settlement {
-    /// The end of a task that failed here, through no fault of its origin.
+    /// The settlement of a task that failed here, through no fault of its origin.
     static func failed(
         _ task: TaskID, _ error: TaskError, _ progress: TaskProgress = TaskProgress(),
         of request: TransferRequest? = nil

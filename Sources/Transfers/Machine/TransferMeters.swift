@@ -1,7 +1,7 @@
 package import Base
 import Core
 
-/// What is counted about transfers.
+/// The metrics of transfers.
 package struct TransferMeters: Sendable {
     let completed: Metrics.Counter
     let retries: Metrics.Counter

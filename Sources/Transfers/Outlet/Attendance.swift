@@ -1,10 +1,10 @@
 package import Base
 package import Core
 
-/// The clients that are attached to sessions at this moment. Kept in memory: after a start no client is attached.
+/// The clients that are attached to sessions. Kept in memory: after a start no client is attached.
 ///
-/// An open stream and a read that waits attach as long as they last; leases are in the store. What other nodes know of it
-/// is in the store too.
+/// An open stream and a held request attach a client as long as they last. Leases, and the attachments that other nodes
+/// see, are in the store.
 package final class Attendance: Sendable {
     private struct Entry {
         var streams = 0
@@ -15,12 +15,12 @@ package final class Attendance: Sendable {
     }
 
     private let entries = Locked<[SessionID: Entry]>([:])
-    /// Sessions whose last client left, of which other nodes were not told yet; nil where there are none.
+    /// Sessions whose last client detached, not yet reported to other nodes; nil if no other node shares the store.
     private let departures: Locked<Set<SessionID>>?
     private let startedAt: Timestamp
     private let clock: Clock
 
-    /// - Parameter isShared: Whether other nodes may want to know.
+    /// - Parameter isShared: Whether other nodes share the store.
     package init(clock: Clock, isShared: Bool = false) {
         self.clock = clock
         departures = isShared ? Locked([]) : nil
@@ -36,7 +36,7 @@ package final class Attendance: Sendable {
         }
     }
 
-    /// The kind of attachment to show for a session, streams before waits.
+    /// The kind of attachment to show for a session. Streams precede held requests.
     package func kind(of session: SessionID) -> Presence.Kind? {
         entries.withLock { entries in
             guard let entry = entries[session], entry.isAttached else { return nil }
@@ -44,9 +44,9 @@ package final class Attendance: Sendable {
         }
     }
 
-    /// Counts a client in.
+    /// Attaches a client.
     ///
-    /// - Returns: Whether it is the first.
+    /// - Returns: Whether it is the session's first client.
     package func attach(_ session: SessionID, _ kind: Presence.Kind) -> Bool {
         entries.withLock { entries in
             var entry = entries[session] ?? Entry()
@@ -57,12 +57,12 @@ package final class Attendance: Sendable {
         }
     }
 
-    /// Counts a client out.
+    /// Detaches a client.
     ///
-    /// - Returns: Whether it was the last.
+    /// - Returns: Whether it was the session's last client.
     package func detach(_ session: SessionID, _ kind: Presence.Kind) -> Bool {
         let now = clock.now
-        // When it is told, it has left.
+        // Recorded after the detachment: ``takeDepartures()`` drops sessions that are still attached.
         defer { departures?.withLock { _ = $0.insert(session) } }
         return entries.withLock { entries in
             guard var entry = entries[session] else { return false }
@@ -73,7 +73,7 @@ package final class Attendance: Sendable {
         }
     }
 
-    /// Sessions that clients left; other nodes learn of those without an attached client.
+    /// Sessions without an attached client among those that a client left, to be reported to other nodes.
     package func takeDepartures() -> [SessionID] {
         let all = departures?.withLock { departures in
             defer { departures = [] }
@@ -82,10 +82,10 @@ package final class Attendance: Sendable {
         return (all ?? []).filter { kind(of: $0) == nil }
     }
 
-    /// They could not be told.
+    /// Restores departures that could not be reported.
     package func putBack(departures sessions: [SessionID]) { departures?.withLock { $0.formUnion(sessions) } }
 
-    /// Forgets sessions whose last client left long ago, since the start stands in for them.
+    /// Removes sessions whose last client detached long ago. The time of the start replaces the removed times.
     package func prune(olderThan age: Duration) {
         let before = clock.now - age
         entries.withLock { entries in

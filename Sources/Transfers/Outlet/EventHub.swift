@@ -1,9 +1,9 @@
 package import Base
 package import Core
 
-/// Wakes who waits for a session's events or a task's end, and hands live messages to open streams.
+/// Wakes held requests that wait for a session's events or a task's end, and passes live events to open streams.
 package final class EventHub: Sendable {
-    /// Live messages kept for a stream that reads slowly, by number and by bytes; the oldest give way.
+    /// Limits of the live events buffered for a slow stream, by number and by bytes. The oldest are dropped.
     private static let buffered = 256
     static let bufferedBytes = 32 * 1024
 
@@ -17,7 +17,7 @@ package final class EventHub: Sendable {
         tasks = Broadcast(clock: clock)
     }
 
-    /// Whether anybody streams a session, so that live messages are worth making.
+    /// Whether the session has an open stream, so that live events are worth creating.
     package func hasStreams(_ session: SessionID) -> Bool { feeds.withLock { $0[session] != nil } }
 
     /// The sessions with open streams.
@@ -38,7 +38,7 @@ package final class EventHub: Sendable {
         sessions.signal(session)
     }
 
-    /// Drops the live messages of a task whose last events are about to be kept: none may follow them.
+    /// Drops the live events of a task whose last events are about to be stored: none may follow them.
     func silence(_ task: TaskID, in session: SessionID) {
         for buffer in buffers(of: session) { buffer.withLock { $0.removeAll { $0.task == task } } }
     }
@@ -47,7 +47,7 @@ package final class EventHub: Sendable {
         feeds.withLock { feeds in feeds[session].map { Array($0.values) } ?? [] }
     }
 
-    /// Opens a stream's feed of live messages, until ``close(_:of:)``.
+    /// Opens a stream's feed of live events, until ``close(_:of:)``.
     package func open(_ session: SessionID) -> (number: UInt64, buffer: Locked<[LiveEvent]>) {
         let number = lastFeed.withLock { last in
             last += 1

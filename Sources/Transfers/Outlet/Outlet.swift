@@ -3,11 +3,11 @@ package import Core
 package import Store
 import TransferEngine
 
-/// Carries out what commits leave to do: wakes readers, the scheduler, the launch sender and the janitor.
+/// Runs the aftermath of commits: wakes readers, the scheduler, the launch sender and the janitor.
 ///
-/// The one place where the parts of the service meet; it holds no state but what is on its way.
+/// Connects the parts of the service. Its only state is the messages in flight.
 package final class Outlet: Sendable {
-    /// What the scheduler has not read yet.
+    /// Messages that the scheduler has not read yet.
     package let inbox: Inbox<Scheduler.Message>
     package let hub: EventHub
     package let attendance: Attendance
@@ -38,7 +38,7 @@ package final class Outlet: Sendable {
         janitor = Inbox(clock: clock)
     }
 
-    /// Does what a commit left to do.
+    /// Runs the aftermath of a commit.
     package func handle(_ aftermath: Aftermath) {
         stop(aftermath.transfersToStop)
         for task in aftermath.abandonedUploads { inbox.tell(.abandonUpload(task)) }
@@ -59,7 +59,7 @@ package final class Outlet: Sendable {
         if !aftermath.filesToRemove.isEmpty { janitor.tell(.remove(aftermath.filesToRemove)) }
     }
 
-    /// Stops transfers, for a reason that is stored.
+    /// Stops transfers for a reason that is already stored.
     package func stop(_ tasks: [TaskID]) {
         guard !tasks.isEmpty else { return }
         inbox.tell(.stop(tasks))
@@ -70,17 +70,17 @@ package final class Outlet: Sendable {
         hub.publish(LiveEvent(payload, of: task.id, task.number, task.specification, at: clock.now), to: task.session)
     }
 
-    /// Wakes the streams of a session, which from now on have progress to sample.
+    /// Wakes the streams of a session, which have progress to sample from now on.
     func transferBegan(in session: SessionID) {
         if hub.hasStreams(session) { hub.sessions.signal(session) }
     }
 }
 
-/// What the janitor is asked for.
+/// Work for the janitor.
 package enum JanitorErrand: Hashable, Sendable {
-    /// Files that no commit tells of.
+    /// Files that no commit refers to.
     case remove([String])
-    /// A file, unless it still belongs to something.
+    /// A file to remove unless a commit refers to it.
     case removeIfOrphan(String)
 
     package var files: [String] {

@@ -1,7 +1,7 @@
 package import Base
 package import Core
 
-/// When which session's launch rule is asked again.
+/// The times at which the launch rules of sessions are evaluated again.
 package final class RelaunchTimes: Sendable {
     private struct Appointment: Comparable {
         var time: Timestamp
@@ -12,7 +12,7 @@ package final class RelaunchTimes: Sendable {
 
     private struct State {
         var times: [SessionID: Timestamp] = [:]
-        /// Appointments that were moved stay, and mean nothing when their time has come.
+        /// Appointments that were moved stay in the queue, and are skipped when they are due.
         var queue = Heap<Appointment>()
     }
 
@@ -21,8 +21,8 @@ package final class RelaunchTimes: Sendable {
 
     init(clock: Clock) { bell = Doorbell(clock: clock) }
 
-    /// The earliest of several times counts: the rule is asked as things stand then, and tells when to ask again. A later
-    /// one may have been found before a client left.
+    /// Keeps the earliest of several times: the rule is evaluated with the state of that time, and returns the next
+    /// time. A later time may have been computed before a client detached.
     package func check(_ session: SessionID, at time: Timestamp) {
         let isEarlier = state.withLock { state in
             if let known = state.times[session], known <= time { return false }
@@ -33,7 +33,7 @@ package final class RelaunchTimes: Sendable {
         if isEarlier { bell.ring() }
     }
 
-    /// Sessions whose time has come, up to `limit`, and the next time. Costs what it takes, however many wait.
+    /// Sessions that are due, at most `limit`, and the next time. The cost depends on the due sessions only.
     package func takeDue(at now: Timestamp, limit: Int) -> (due: [SessionID], next: Timestamp?) {
         state.withLock { state in
             var due: [SessionID] = []

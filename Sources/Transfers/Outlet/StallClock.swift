@@ -2,7 +2,7 @@ import Base
 package import Core
 import Store
 
-/// When the first session is judged for a stall.
+/// The time at which the next session is checked for a stall.
 package final class StallClock: Sendable {
     private let next = Locked<Timestamp?>(nil)
     private let bell: Doorbell
@@ -13,7 +13,7 @@ package final class StallClock: Sendable {
         bell = Doorbell(clock: clock)
     }
 
-    /// Notes a moment that a commit has set.
+    /// Notes a time that a commit has set.
     func note(_ moment: Timestamp) {
         let isEarlier = next.withLock { next in
             if let known = next, known <= moment { return false }
@@ -23,9 +23,9 @@ package final class StallClock: Sendable {
         if isEarlier { bell.ring() }
     }
 
-    /// Waits until the moment, at most for `limit`.
+    /// Waits until `moment`, at most for `limit`.
     ///
-    /// - Parameter moment: As the store has it. One that a commit notes meanwhile counts as well.
+    /// - Parameter moment: As read from the store. An earlier one that a commit notes meanwhile counts as well.
     package func wait(until moment: Timestamp?, atMost limit: Duration) async {
         next.withLock { $0 = moment }
         let delay = min(limit, moment.map { max(.milliseconds(1), $0 - clock.now) } ?? limit)

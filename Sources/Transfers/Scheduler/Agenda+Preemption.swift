@@ -1,16 +1,16 @@
 import Core
 
-/// Who waits for a slot, and who makes room.
+/// The apps that wait for a slot, and the transfers that are interrupted for them.
 extension Agenda {
-    /// What looks at the queue found since transfers were chosen to make room.
+    /// The findings of passes over the queue since transfers were last chosen to be interrupted.
     struct Demands: Sendable {
-        /// Apps with tasks that lack nothing but a slot.
+        /// Apps with tasks that wait only for a slot.
         var waiting: [Int64: Preemption.Demand] = [:]
-        /// Apps that were given one.
+        /// Apps that got a slot.
         var served: Set<Int64> = []
     }
 
-    /// Has the queue looked at where an app may have waited for too long, and now and then while no slot is free.
+    /// Has the queue read if an app may have waited too long, and periodically while no slot is free.
     mutating func search(at now: Timestamp) {
         if searchAt == nil, !isSearching, look != .nothing, freeSlots(.anything) <= 0 {
             searchAt = searchedAt.map { max(now, $0 + searchInterval) } ?? now
@@ -20,7 +20,7 @@ extension Agenda {
         lookAgain()
     }
 
-    /// Chooses the transfers that make room, after a look at the whole queue.
+    /// Chooses the transfers to interrupt, after a pass over the whole queue.
     mutating func victims(among candidates: [Preemption.Candidate], at now: Timestamp) -> [Int64] {
         let held = (Array(lanes.values) + connections.values).reduce(into: [Int64: Int]()) { held, lane in
             held[lane.app, default: 0] += lane.running
@@ -35,11 +35,11 @@ extension Agenda {
 }
 
 extension Agenda.Demands {
-    /// What the lanes of a round still want once some of it was granted.
+    /// The demand that is left of a round's lanes after its grants.
     ///
     /// - Parameters:
-    ///   - running: Transfers at hosts, of this node.
-    ///   - elsewhere: Transfers at hosts that count besides.
+    ///   - running: Transfers of this node, by host.
+    ///   - elsewhere: Transfers of other nodes that count too, by host.
     init(
         _ lanes: [FairShare.Lane], _ grants: [FairShare.Grant], running: [String: Int], elsewhere: [String: Int],
         hostLimit: Int

@@ -1,33 +1,33 @@
 package import Core
 import Store
 
-/// What starts in one round: one look at a window of the queue, by how things stood when it began.
+/// The tasks that start in one round: a pass over a window of the queue, with the conditions at its start.
 extension Agenda {
     struct Round: Sendable {
         fileprivate(set) var conditions: CurrentConditions.Snapshot
         let freeSlots: Int
         fileprivate let running: [String: Int]
-        /// Who was served before it.
+        /// The fair shares before the round.
         fileprivate let fairness: FairShare
-        /// What it chooses from.
+        /// The lanes from which the round chooses.
         fileprivate(set) var lanes: [Int64: QueuedLane] = [:]
-        /// A task has to run alone, and others are under way.
+        /// A task has to run alone, and others are in flight.
         fileprivate(set) var needsSolitude = false
-        /// What it takes has to run alone.
+        /// The task that the round claims has to run alone.
         fileprivate var isAlone = false
-        /// What its choice leaves over.
+        /// The demand that the round's choice leaves.
         fileprivate var demands = Demands()
-        /// Whether the queue has been seen to its end.
+        /// Whether the queue was read to its end.
         fileprivate(set) var isLast = false
 
         fileprivate var now: Timestamp { conditions.now }
     }
 
-    /// An app alone gets eight ninths of all slots, the next one eight ninths of what is left. With eight slots or fewer
-    /// that is all of them.
+    /// An app alone gets eight ninths of all slots, the next one eight ninths of the rest. With eight slots or fewer,
+    /// one app may get all of them.
     static let greed = 8
 
-    /// Whether the slots that are free are for this app as well.
+    /// Whether the app may use the free slots.
     package func leavesSlots(to app: AppID) -> Bool {
         let running = (Array(lanes.values) + connections.values).reduce(0) {
             $1.app == app.rawValue ? $0 + $1.running : $0
@@ -35,9 +35,9 @@ extension Agenda {
         return FairShare.mayTake(running, free: freeSlots(.anything), greed: Self.greed)
     }
 
-    /// Begins a round, where something may be taken.
+    /// Begins a round, if anything may be claimed.
     ///
-    /// - Returns: Where to look on.
+    /// - Returns: The position from which to read the queue; nil if nothing may be claimed.
     mutating func beginRound(_ conditions: CurrentConditions.Snapshot, _ room: Room) -> QueueCursor? {
         guard wantsTasks(room) else { return nil }
         if cursor.isAtStart { (look, found.waiting) = (.rest, [:]) }
@@ -48,10 +48,10 @@ extension Agenda {
         return cursor
     }
 
-    /// Notes what another node may have declared since the round began.
+    /// Notes the conditions that another node may have declared since the round began.
     mutating func declared(_ conditions: Conditions) { round?.conditions.conditions = conditions }
 
-    /// How many transfers an origin takes from an app: none while it is full, or asked the app, or everybody, to wait.
+    /// How many transfers of an app an origin can get: none while the origin is full or paused.
     func room(at origin: String, for app: AppID) -> Int {
         guard let round, pauseEnd(of: origin, app: app, at: round.now) == nil else { return 0 }
         return max(0, maximumTransfersPerHost - (round.running[origin] ?? 0))
@@ -64,12 +64,12 @@ extension Agenda {
         return verdict == .go
     }
 
-    /// Transfers of a lane, with the connections that its downloads in segments have there.
+    /// Transfers of a lane, with the connections of its downloads in segments.
     private func running(in lane: QueuedLane) -> Int {
         (lanes[lane.id]?.running ?? 0) + connectionCount(at: lane.origin, of: lane.session.rawValue)
     }
 
-    /// Chooses what starts. It chooses anew where it is asked again in a round, since what it chose before was undone.
+    /// Chooses the tasks to start. A second call in a round discards the first choice, which was rolled back.
     mutating func pick(_ queue: Queue) -> Claim {
         guard var round else { return .tasks([]) }
         defer { self.round = round }
@@ -105,8 +105,8 @@ extension Agenda {
 
     /// Ends a round whose choice is stored.
     ///
-    /// - Parameter isWhole: Whether the queue has been seen to its end.
-    /// - Returns: What the round found.
+    /// - Parameter isWhole: Whether the queue was read to its end.
+    /// - Returns: The round with its findings.
     mutating func endRound(at cursor: QueueCursor, isWhole: Bool, claimed: [TaskID]) -> Round? {
         guard var round else { return nil }
         round.isLast = isWhole
@@ -119,7 +119,7 @@ extension Agenda {
     }
 }
 
-/// Where a lane's transfers go, and of which session they are.
+/// The host and the session of a lane's transfers.
 private struct LanePlace: Hashable {
     let session: Int64
     let host: String

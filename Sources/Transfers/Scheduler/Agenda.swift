@@ -2,25 +2,25 @@ package import Core
 package import Store
 import TransferEngine
 
-/// What the scheduler decides from: what is under way, what holds the rest back, and when it has to look again.
+/// The state from which the scheduler decides: transfers in flight, limits and pauses, and the time of the next pass.
 ///
-/// No clock and no I/O. The scheduler's loop changes it, the writer's thread asks it while it reads the queue, and the
-/// explanation of a waiting task reads it.
+/// It has no clock and no I/O. The scheduler's loop changes it, the writer's thread queries it while it reads the
+/// queue, and the explanation of a waiting task reads it.
 package struct Agenda: Sendable {
-    /// What the disk takes.
+    /// The free disk space, as far as it limits new transfers.
     package enum Room {
         case anything
-        /// The floor is free: a transfer may go on that needs no more.
+        /// The floor is free: a transfer that needs no more may continue.
         case oneTransfer
         case nothing
     }
 
-    /// What of the queue is left to look at.
+    /// The part of the queue that is still to be read.
     enum Look {
         case nothing
-        /// What the looks so far have not reached.
+        /// The part that the passes so far have not reached.
         case rest
-        /// All of it, since something changed after the look at it began.
+        /// All of the queue, because something changed after its pass began.
         case all
     }
 
@@ -28,57 +28,57 @@ package struct Agenda: Sendable {
     let maximumTransfersPerHost: Int
 
     var look = Look.all
-    /// How far the queue was looked at.
+    /// The position up to which the queue was read.
     var cursor = QueueCursor()
     var fairness = FairShare()
-    /// The look that is being made.
+    /// The round in progress.
     var round: Round?
 
-    /// Transfers under way, by lane.
+    /// Transfers in flight, by lane.
     var lanes: [Int64: FairShare.Lane] = [:]
     private var transfers = 0
-    /// Exchanges that tell servers of cancelled uploads.
+    /// Exchanges that delete cancelled uploads.
     var deletions: [ExchangeID: FairShare.Lane] = [:]
-    /// Connections of downloads in segments beyond the one that each task has by its lane.
+    /// Connections of downloads in segments beyond the one that each task has through its lane.
     var connections: [ExchangeID: FairShare.Lane] = [:]
-    /// Where they may go; nil where no other node has the store.
+    /// The slots of ``connections``; nil if no other node shares the store.
     var places: ConnectionPlaces?
 
-    /// What other nodes had in flight when the queue was looked at last.
+    /// Transfers of other nodes in flight when the queue was last read.
     package var elsewhere = TransfersElsewhere()
 
     var pauses = OriginPauses()
-    /// When origins may be asked again, so that the loop wakes for the tasks that wait for them.
+    /// The ends of origin pauses, at which the loop wakes for the waiting tasks.
     private var pauseEnds = PauseEnds()
-    /// When a lane that waits for conditions may go on by itself.
+    /// When a lane that waits for conditions may start without a change of them.
     private var heldUntil: Timestamp?
-    /// The task that runs alone, and the time from which another one may.
+    /// The task that runs alone, and the time from which others may run.
     var solo = SoloTurns()
     private(set) var isDraining = false
-    /// Whether tasks are taken here at all, or by other nodes alone.
+    /// Whether this node transfers, or leaves that to others.
     private let takesTasks: Bool
 
-    /// Who waits for a share of the slots, and what a look at the queue has found of it so far.
+    /// The apps that wait for their share of the slots, and the findings of the current pass about them.
     var preemption: Preemption
     var found = Demands()
-    /// How often a queue is looked at that nothing can be taken from.
+    /// Interval of passes over a queue from which nothing can be claimed.
     let searchInterval: Duration
-    /// The queue is looked at to find who waits, whether or not anything may begin.
+    /// The queue is read to find waiting apps, whether or not a task may start.
     var isSearching = false
-    /// When the queue is to be looked at for that.
+    /// When the queue is to be read for waiting apps.
     var searchAt: Timestamp?
-    /// When that was done last.
+    /// When the queue was last read for waiting apps.
     var searchedAt: Timestamp?
 
     private var dueAt: Timestamp?
-    /// A commit came since ``dueAt`` was read.
+    /// A commit was made since ``dueAt`` was read.
     private var dueTimeIsStale = true
     /// When ``dueAt`` was read (monotonic ms).
     private var dueTimeAskedAt: Int64 = 0
-    /// Something became due, which the next commit moves into the queue.
+    /// A task is due, which the next commit moves into the queue.
     private var hasDue = false
 
-    /// - Parameter slotPatience: How long an app waits for a slot before transfers of others make room for it.
+    /// - Parameter slotPatience: How long an app waits for a slot before transfers of others are interrupted for it.
     init(
         maximumTransfers: Int, maximumTransfersPerHost: Int, takesTasks: Bool = true, isShared: Bool = false,
         slotPatience: Duration = .seconds(10)
@@ -91,7 +91,7 @@ package struct Agenda: Sendable {
         self.maximumTransfersPerHost = maximumTransfersPerHost
     }
 
-    // MARK: What is under way
+    // MARK: Transfers in flight
 
     mutating func began(in lane: QueuedLane) {
         lanes[lane.id, default: FairShare.Lane(lane, running: 0)].running += 1
@@ -112,10 +112,10 @@ package struct Agenda: Sendable {
         if deletions.removeValue(forKey: exchange) != nil { lookAgain() }
     }
 
-    /// Takes the place of one more connection of a download in segments. Tasks come first: while one could begin, or might,
-    /// there is none.
+    /// Claims a slot for one more connection of a download in segments. Tasks come first: while one could start, or
+    /// might, there is no slot for a connection.
     ///
-    /// - Parameter count: How many more the download may have, this one included.
+    /// - Parameter count: How many more connections the download may have, including this one.
     mutating func begin(
         connection exchange: ExchangeID, _ lane: FairShare.Lane, wanting count: Int = 1, _ room: Room,
         at now: Timestamp
@@ -128,10 +128,10 @@ package struct Agenda: Sendable {
         return true
     }
 
-    /// Counts a connection where it goes instead of to its task's own URL.
+    /// Counts a connection at its actual origin instead of at its task's own URL.
     mutating func count(connection exchange: ExchangeID, _ lane: FairShare.Lane) { connections[exchange] = lane }
 
-    /// Hands a connection's place on to the next of the same task, unless others may be waiting for one there.
+    /// Passes a connection's slot to the next one of the same task, unless others may be waiting for a slot there.
     mutating func pass(connection exchange: ExchangeID, to next: ExchangeID, at now: Timestamp) -> Bool {
         guard let lane = connections[exchange], look == .nothing, !isDraining,
             running(at: lane.host) < maximumTransfersPerHost, running(at: lane.host, of: lane.session) < lane.limit,
@@ -146,20 +146,20 @@ package struct Agenda: Sendable {
         if connections.removeValue(forKey: exchange) != nil { lookAgain() }
     }
 
-    /// Transfers and connections that an origin has, of all or of one session.
+    /// Transfers and connections at an origin, of all sessions or of one.
     package func running(at host: String, of session: Int64? = nil) -> Int {
         (Array(lanes.values) + deletions.values + connections.values).reduce(0) { count, lane in
             lane.host == host && (session ?? lane.session) == lane.session ? count + lane.running : count
         }
     }
 
-    /// Connections of a session's downloads besides those that lanes count.
+    /// Connections of a session's downloads beyond those that lanes count.
     func connectionCount(at host: String, of session: Int64) -> Int {
         connections.values.count { $0.host == host && $0.session == session }
     }
 
-    /// How many more transfers may begin. Without room for content, one at a time: it may need none, and a task that keeps
-    /// bytes can make room for others only once it is known to wait itself.
+    /// How many more transfers may begin. Without free disk space, one at a time: it may need none, and a task that
+    /// keeps bytes can make room for others only once it is known to wait itself.
     package func freeSlots(_ room: Room) -> Int {
         switch room {
         case .anything: maximumTransfers - transfers - deletions.count - connections.count
@@ -168,19 +168,19 @@ package struct Agenda: Sendable {
         }
     }
 
-    /// Deletions count as transfers, and take no more than a quarter of the places, so that a silent server keeps no task
-    /// waiting.
+    /// Whether one more deletion may begin. Deletions count as transfers, and get at most a quarter of the slots, so
+    /// that a silent server delays no task.
     func takesDeletion(_ room: Room) -> Bool {
         deletions.count < max(1, min(maximumTransfers / 4, maximumTransfersPerHost)) && freeSlots(room) > 0
             && !solo.isTaken && !isDraining
     }
 
-    /// Nothing begins any more.
+    /// Stops claiming and starting work.
     mutating func drain() { isDraining = true }
 
-    // MARK: What holds back
+    // MARK: Pauses
 
-    /// Leaves an origin alone for as long as it asked.
+    /// Pauses an origin for the duration that it requested.
     mutating func pause(_ origin: String, for wait: Duration, app: AppID, at now: Timestamp) {
         pauses.note(origin, app: app.rawValue, retryAfter: wait, at: now)
         pauseEnds.insert(now + wait)
@@ -194,12 +194,12 @@ package struct Agenda: Sendable {
 
     mutating func hold(until time: Timestamp) { heldUntil = min(heldUntil ?? time, time) }
 
-    /// Until when nothing runs beside a task that has to run alone.
+    /// The end of the period in which nothing runs beside a task that has to run alone.
     package var soloEnd: Timestamp? { solo.isTaken ? solo.next : nil }
 
-    /// Ends what is over, and has the queue looked at for it.
+    /// Ends pauses and holds that are over, and has the queue read for them.
     ///
-    /// - Returns: A task that has run alone for long enough.
+    /// - Returns: A task that has run alone long enough.
     mutating func endWaits(at now: Timestamp) -> TaskID? {
         if let heldUntil, heldUntil <= now {
             lookAgain()
@@ -215,32 +215,32 @@ package struct Agenda: Sendable {
         return cleared
     }
 
-    // MARK: When to look
+    // MARK: Passes over the queue
 
-    /// Has the whole queue looked at, once more where that is being done.
+    /// Has the whole queue read, once more if a pass is in progress.
     mutating func lookAgain() {
         look = .all
         places?.askAgain()
     }
 
-    /// Whether something may be taken from the queue.
+    /// Whether tasks may be claimed from the queue.
     func wantsTasks(_ room: Room) -> Bool {
         takesTasks && look != .nothing && !isDraining && !solo.isTaken
             && (freeSlots(room) > 0 || isSearching && room == .anything)
     }
 
-    /// Whether a commit is due: something to take, or a moment that has come.
+    /// Whether a commit is due: a task to claim, or a scheduled time that has passed.
     func hasWork(_ room: Room, at now: Timestamp) -> Bool { wantsTasks(room) || hasDue || isDue(at: now) }
 
-    /// When something happens by itself.
+    /// The time of the next scheduled change.
     var next: Timestamp? { [dueAt, pauseEnds.next, heldUntil, soloEnd, searchAt].compactMap { $0 }.min() }
 
     private func isDue(at now: Timestamp) -> Bool { dueAt.map { $0 <= now } ?? false }
 
-    /// A task becomes due at this moment at the latest.
+    /// Notes that a task becomes due at this time at the latest.
     mutating func wake(at time: Timestamp) { dueAt = min(dueAt ?? time, time) }
 
-    /// Whether a moment has come for which the store has to be asked. The next commit moves what is due into the queue.
+    /// Whether a scheduled time has passed for which the store has to be queried. The next commit queues the due tasks.
     mutating func takeDue(at now: Timestamp) -> Bool {
         guard isDue(at: now) else { return false }
         (dueAt, dueTimeIsStale, hasDue) = (nil, true, true)
@@ -248,20 +248,20 @@ package struct Agenda: Sendable {
         return true
     }
 
-    /// Whether the store has to be asked what is due next: when nothing is to be done, and now and then while much is, not
-    /// with every commit while many follow each other.
+    /// Whether the next due time has to be read: when the loop is idle, and periodically under load, rather than with
+    /// each of many commits.
     mutating func asksDueTime(isIdle: Bool, monotonic now: Int64) -> Bool {
         guard dueTimeIsStale, isIdle || now >= dueTimeAskedAt + 50 else { return false }
         (dueTimeIsStale, dueTimeAskedAt) = (false, now)
         return true
     }
 
-    /// Something may have become due at another moment than was read.
+    /// Notes that the next due time may differ from the one that was read.
     mutating func dueTimeMayHaveChanged() { dueTimeIsStale = true }
 
-    /// Takes what the store answered.
+    /// Notes the due time that was read from the store.
     mutating func note(due time: Timestamp?) { dueAt = time }
 
-    /// A commit moves what is due, and makes what was read of it stale.
+    /// A commit queues the due tasks, which makes the due time stale.
     mutating func commitBegins() { (hasDue, dueTimeIsStale) = (false, true) }
 }

@@ -2,7 +2,7 @@ import Buckets
 import Core
 import Store
 
-/// A session as its transfers see it.
+/// A session with the properties that its transfers need.
 final class KnownSession: Sendable {
     let configuration: SessionConfiguration
     let revision: Int64
@@ -18,14 +18,14 @@ final class KnownSession: Sendable {
 }
 
 extension Scheduler {
-    /// What the loop remembers of the store, so that it is not read for each transfer. What is dropped is read anew.
+    /// Rows of the store in memory, which save a read for each transfer. A dropped entry is read again.
     struct Cache {
         struct App {
             var hasWebhook: Bool?
             var hasCredentials: Bool?
         }
 
-        /// Sessions and apps that are remembered, beyond those that transfer something.
+        /// Maximum number of sessions and apps in the cache, beyond those with transfers.
         static let limit = 4096
 
         var sessions: [SessionID: KnownSession] = [:]
@@ -34,7 +34,7 @@ extension Scheduler {
 
         init(cookies: CookieJars) { self.cookies = cookies }
 
-        /// Remembers a session. Those that are in use stay.
+        /// Adds a session. Sessions in use stay.
         mutating func remember(_ session: SessionID, _ known: KnownSession, inUse: () -> Set<SessionID>) {
             if sessions.count >= Self.limit {
                 let used = inUse()
@@ -49,18 +49,18 @@ extension Scheduler {
         }
     }
 
-    /// What is remembered of a session, read anew where it has a later revision by now: other nodes change it as well.
+    /// The cached session, read again if the store has a later revision: other nodes change sessions as well.
     func known(_ session: SessionID, revision: Int64 = 0) async throws -> KnownSession {
         if let known = cache.sessions[session], known.revision >= revision { return known }
         let (names, record) = (try await store.names(of: session), try await store.session(session))
         let known = KnownSession(
             configuration: record.configuration, revision: record.revision, app: names.app, identifier: names.session)
-        // The limits of those that transfer something are asked of what is known.
+        // Limits of sessions with transfers are read from the cache.
         cache.remember(session, known) { Set(transfers.values.map(\.task.session)) }
         return known
     }
 
-    /// Whether the app can answer a question: it has a webhook, or a client with a stream, a held read or a lease.
+    /// Whether the app can answer a question: it has a webhook, or a client with a stream, a held request or a lease.
     func canAsk(_ transfer: Transfer) async -> Bool {
         guard transfer.configuration.authenticationChallenges == .ask else { return false }
         if outlet.attendance.presence(of: transfer.task.session).isAttached { return true }
@@ -77,7 +77,7 @@ extension Scheduler {
         return hasWebhook
     }
 
-    /// Reads the credentials that the store and the answers so far have for the server of the next request.
+    /// Reads the credentials that the store and the app's answers have for the next request's server.
     func access(for transfer: Transfer) async throws -> Access.Found {
         let url = transfer.request.url
         var found = Access.Found()
@@ -106,7 +106,7 @@ extension Scheduler {
         for transfer: Transfer, host: String, port: Int
     ) async throws -> [KnownCredential] {
         let app = transfer.task.app
-        // Another node may have stored one since the question.
+        // Another node may have stored a credential since the question.
         if cache.apps[app]?.hasCredentials == false, !transfer.progress.authentication.isEmpty {
             cache.change(app) { $0.hasCredentials = nil }
         }

@@ -2,10 +2,10 @@ import Base
 import Core
 import Store
 
-/// The places of this node's downloads in segments, beyond those that lanes count, in a store that other nodes share.
+/// The slots of this node's downloads in segments, beyond those that lanes count, in a store that other nodes share.
 ///
-/// A place is stored before a connection uses it, so that the other nodes leave it free; the commit after the end of the
-/// connection gives it back.
+/// A slot is stored before a connection uses it, so that other nodes leave it free. The commit after the end of the
+/// connection releases it.
 struct ConnectionPlaces: Sendable {
     private struct Key: Hashable {
         let session: Int64
@@ -16,17 +16,17 @@ struct ConnectionPlaces: Sendable {
         init(_ claim: ConnectionClaim) { (session, origin) = (claim.session.rawValue, claim.origin) }
     }
 
-    /// As the store has them.
+    /// The slots as stored.
     private var stored: [Key: Int] = [:]
-    /// Granted, and not used yet.
+    /// Granted slots that are not used yet.
     private var free: [Key: Int] = [:]
-    /// What the next commit asks for.
+    /// Slots that the next commit requests.
     private var wanted: [Key: (count: Int, limit: Int)] = [:]
-    /// Where nothing more was granted.
+    /// Lanes for which nothing more was granted.
     private var refused: Set<Key> = []
 
-    /// Takes a place that was granted. Where there is none the next commit asks for as many as the download may still
-    /// have, so that it does not wait for a commit with each.
+    /// Claims a granted slot. If there is none, the next commit requests as many as the download may still have, so
+    /// that not each connection waits for a commit.
     mutating func take(_ lane: FairShare.Lane, wanting count: Int) -> Bool {
         let key = Key(lane)
         if let count = free[key] {
@@ -37,18 +37,18 @@ struct ConnectionPlaces: Sendable {
         return false
     }
 
-    /// Something changed: where nothing was granted there may be a place now.
+    /// Requests slots again that were refused, because something changed.
     mutating func askAgain() { refused = [] }
 
-    /// Whether the store has to be told or asked.
+    /// Whether slots have to be stored or requested.
     func differ(from connections: some Collection<FairShare.Lane>) -> Bool {
         !wanted.isEmpty || stored != Self.count(connections)
     }
 
-    /// What the store is told and asked.
+    /// The slots to store and to request.
     ///
     /// - Parameters:
-    ///   - connections: Those in flight.
+    ///   - connections: The connections in flight.
     ///   - running: Transfers and connections at an origin, of all sessions or of one.
     func claims(
         for connections: some Collection<FairShare.Lane>, running: (_ origin: String, _ session: Int64?) -> Int
@@ -64,7 +64,7 @@ struct ConnectionPlaces: Sendable {
             }
     }
 
-    /// Notes what the store granted.
+    /// Notes the slots that the store granted.
     mutating func note(_ grants: some Sequence<(ConnectionClaim, Int)>) {
         wanted = [:]
         for (claim, grant) in grants {
@@ -75,7 +75,7 @@ struct ConnectionPlaces: Sendable {
         }
     }
 
-    /// Gives up what was granted and is not used.
+    /// Releases the granted slots that are not used.
     mutating func drop() { free = [:] }
 
     private static func count(_ connections: some Collection<FairShare.Lane>) -> [Key: Int] {
@@ -84,17 +84,17 @@ struct ConnectionPlaces: Sendable {
 }
 
 extension Agenda {
-    /// Whether other nodes have to hear how many connections there are, or grant more.
+    /// Whether slots of connections have to be stored or requested.
     var claimsPlaces: Bool { places?.differ(from: connections.values) ?? false }
 
-    /// What the store is told and asked of connections.
+    /// The slots of connections to store and to request.
     var placeClaims: [ConnectionClaim] {
         places?.claims(for: connections.values) { running(at: $0, of: $1) } ?? []
     }
 }
 
 extension Scheduler {
-    /// Stores how many connections downloads in segments have, and has more granted.
+    /// Stores the slots of connections, and requests more.
     func claimPlaces() async {
         let claims = agenda.withLock { $0.claimsPlaces ? $0.placeClaims : [] }
         if claims.isEmpty { return }

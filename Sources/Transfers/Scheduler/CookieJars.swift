@@ -3,29 +3,29 @@ package import Core
 import Store
 import TransferEngine
 
-/// The cookies of the sessions that transfer something: read once, and stored by the commit that follows a change.
+/// The cookies of the sessions with transfers: read once, and stored by the commit that follows a change.
 ///
-/// A reset goes past the scheduler, hence the lock.
+/// A reset bypasses the scheduler, hence the lock.
 package final class CookieJars: Sendable {
     private struct Entry {
         var jar: CookieJar
-        /// As it was read or stored last.
+        /// The lines as they were last read or stored.
         var stored: [String] = []
-        /// Transfers that need it.
+        /// Transfers that use the jar.
         var uses = 0
     }
 
     private struct State {
         var entries: [SessionID: Entry] = [:]
-        /// Sessions whose jar is another than the stored one.
+        /// Sessions whose jar differs from the stored one.
         var changed: Set<SessionID> = []
     }
 
-    /// Jars kept for sessions that transfer nothing at the moment.
+    /// Maximum number of jars of sessions without transfers.
     private let maximumIdle: Int
     private let state = Locked(State())
 
-    /// - Parameter isShared: Whether other nodes may change what is stored.
+    /// - Parameter isShared: Whether other nodes may change the stored jars.
     package init(isShared: Bool = false) { maximumIdle = isShared ? 0 : 4096 }
 
     /// Keeps a session's jar in memory for one more transfer.
@@ -37,7 +37,7 @@ package final class CookieJars: Sendable {
         if isKnown { return }
         let lines = try await store.cookies(of: session)
         state.withLock { state in
-            // A reset while it was read knows better.
+            // A reset during the read takes precedence.
             state.entries[session, default: Entry(jar: CookieJar(lines: lines), stored: lines)].uses += 1
         }
     }
@@ -67,7 +67,7 @@ package final class CookieJars: Sendable {
         }
     }
 
-    /// Forgets a session's cookies. What transfers under way were given does not come back.
+    /// Empties a session's jar. Cookies that transfers in flight were given do not come back.
     package func empty(_ session: SessionID) {
         state.withLock { state in
             state.entries[session, default: Entry(jar: CookieJar())].jar = CookieJar()
@@ -77,7 +77,7 @@ package final class CookieJars: Sendable {
 
     var haveChanged: Bool { state.withLock { !$0.changed.isEmpty } }
 
-    /// What has to be stored; ``putBack(_:)`` when it could not be.
+    /// The changes to store; ``putBack(_:)`` if that fails.
     func takeChanged() -> [SessionID: CookieChange] {
         state.withLock { state in
             var changes: [SessionID: CookieChange] = [:]
@@ -100,7 +100,7 @@ package final class CookieJars: Sendable {
         }
     }
 
-    /// Reads a session's jar anew: another node may have emptied it. What changed here since it was stored last is kept.
+    /// Reads a session's jar again: another node may have emptied it. A local change that is not stored yet is kept.
     func refresh(_ session: SessionID, _ store: Store) async {
         guard state.withLock({ $0.entries[session] != nil }), let lines = try? await store.cookies(of: session) else {
             return
@@ -114,13 +114,13 @@ package final class CookieJars: Sendable {
 }
 
 extension Scheduler {
-    /// The cookies for a transfer's next request; nil where the session wants none at all.
+    /// The cookies for a transfer's next request; nil if the session accepts none.
     func cookies(of transfer: Transfer, for url: ParsedURL) -> [String]? {
         guard transfer.configuration.httpCookieAcceptPolicy != .never else { return nil }
         return cache.cookies.lines(of: transfer.task.session, for: url.host, at: clock.now)
     }
 
-    /// Takes over the cookies of an answer where the session's policy lets them in.
+    /// Adopts the cookies of a response if the session's policy accepts them.
     func noteCookies(of transfer: Transfer, _ exchange: Exchanges.Running, _ result: ExchangeResult) {
         guard let given = exchange.cookies, result.cookies != given else { return }
         let accepts =

@@ -2,7 +2,7 @@ package import Base
 package import Core
 import Store
 
-/// The declared conditions, in memory for the scheduler and for who asks why a task waits.
+/// The declared conditions, in memory for the scheduler and for the explanation of a waiting task.
 package final class CurrentConditions: Sendable {
     private struct State {
         var conditions = Conditions()
@@ -20,10 +20,10 @@ package final class CurrentConditions: Sendable {
 
     package var conditions: Conditions { state.withLock { $0.conditions } }
 
-    /// How busy the machine was when it was looked at last; nil where the kernel does not tell.
+    /// The load of the machine when it was last measured; nil if the kernel does not report it.
     package var load: Double? { state.withLock { $0.load } }
 
-    /// What the operator declares, both parts of one moment.
+    /// The operator's declarations, both of the same moment.
     package var declared: (conditions: Conditions, refreshStatus: BackgroundRefreshStatus) {
         state.withLock { ($0.conditions, $0.refreshStatus) }
     }
@@ -41,9 +41,9 @@ package final class CurrentConditions: Sendable {
         }
     }
 
-    /// Notes how busy the machine is.
+    /// Notes the load of the machine.
     ///
-    /// - Returns: Whether it has come to the other side of the operator's limit, so that transfers start or stop.
+    /// - Returns: Whether it has crossed the operator's limit, so that transfers start or stop.
     package func note(load: Double?) -> Bool {
         state.withLock { state in
             func isOver(_ load: Double?) -> Bool {
@@ -59,7 +59,7 @@ package final class CurrentConditions: Sendable {
 
     var nextChange: Timestamp? { state.withLock { $0.nextChange } }
 
-    /// Whether conditions changed since the last call, by the operator or by the clock.
+    /// Whether conditions changed since the last call, through the operator or with time.
     func changed(at now: Timestamp) -> Bool {
         state.withLock { state in
             if let next = state.nextChange, next <= now {
@@ -86,7 +86,7 @@ package final class CurrentConditions: Sendable {
                 load: load, at: now)
         }
 
-        /// - Parameter deadline: When a task of the session has to be done.
+        /// - Parameter deadline: The deadline of a task of the session.
         package func verdict(on session: SessionConfiguration, until deadline: Timestamp?) -> Conditions.Verdict {
             let timeout = Duration.milliseconds(Int64(session.timeoutIntervalForResource * 1000))
             let patience = deadline.map { Conditions.Patience(began: $0 - timeout, resourceTimeout: timeout) }

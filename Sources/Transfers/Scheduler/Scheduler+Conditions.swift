@@ -3,7 +3,7 @@ import Store
 import TransferEngine
 
 extension Scheduler {
-    /// Stops transfers whose conditions ended, resumable and uncharged, and gives the others their new bandwidth.
+    /// Interrupts transfers whose conditions ended, without a charged attempt, and sets the bandwidth of the others.
     func applyConditions() async {
         let snapshot = conditions.snapshot
         for (id, transfer) in transfers where transfer.stop == nil {
@@ -18,8 +18,8 @@ extension Scheduler {
         for exchange in transfer.exchanges { engine.setBandwidthLimit(exchange, share) }
     }
 
-    /// The share of its session's bandwidth, and of the open windows', that each connection of a transfer gets. Nodes that
-    /// transfer get equal shares of both.
+    /// The bandwidth of each connection of a transfer: its share of the session's limit and of the current limit of the
+    /// conditions. Nodes with transfers get equal shares of both.
     func bandwidthShare(of transfer: Transfer) -> Int64? {
         let session = transfer.task.session
         let count = Int64(
@@ -30,22 +30,22 @@ extension Scheduler {
         return shares.compactMap { $0.map { max(1, $0 / Int64(neighbours.transferring)) } }.min()
     }
 
-    /// Shares a session's bandwidth anew when one of its transfers begins or ends.
+    /// Distributes a session's bandwidth again when one of its transfers begins or ends.
     func shareBandwidth(of session: SessionID) {
         for transfer in transfers.values where transfer.task.session == session {
             setBandwidth(of: transfer)
         }
     }
 
-    /// Has the running transfers of a session keep to its new bandwidth.
+    /// Applies a session's new bandwidth to its transfers in flight.
     func applyBandwidth(to session: SessionID) async {
         cache.sessions[session] = nil
-        // Read anew, so that the shares below see it; a session that is gone has no transfers.
+        // Read again for the shares below; a deleted session has no transfers.
         guard (try? await known(session)) != nil else { return }
         shareBandwidth(of: session)
     }
 
-    /// Whether any limit asks for shares at all.
+    /// Whether a bandwidth limit applies to the session.
     func isLimited(_ session: SessionID) -> Bool {
         cache.sessions[session]?.configuration.bandwidthLimit != nil || conditions.snapshot.bandwidthLimit != nil
     }

@@ -4,9 +4,9 @@ import Files
 import Store
 import TransferEngine
 
-/// Connections of downloads in segments, and the places that they need.
+/// Connections of downloads in segments, and their slots.
 extension Scheduler {
-    /// Gives connections to those that may have more, when the tasks that could begin have begun.
+    /// Begins more connections for downloads that may have them, after the claimed tasks have begun.
     func widenAll() async {
         for id in turn.widening { await widen(id) }
         agenda.withLock { $0.places?.drop() }
@@ -33,7 +33,7 @@ extension Scheduler {
 
     enum Connecting { case begun, noPlace, nothingToDo }
 
-    /// Begins a connection to a source, in the place of one that ended or in a new one.
+    /// Begins a connection to a source, in the slot of one that ended or in a new one.
     func connect(_ id: TaskID, to source: Int, inPlaceOf last: ExchangeID? = nil) async -> Connecting {
         guard let transfer = transfers[id], let segmented = transfer.segmented,
             let route = transfer.routeToConnect(source)
@@ -73,7 +73,7 @@ extension Scheduler {
         agenda.withLock { $0.lanes[transfer.task.lane]?.host } ?? transfer.taskURL.origin
     }
 
-    /// How far the connections are.
+    /// The offsets that the connections have reached.
     private func positions(_ segmented: SegmentedTransfer) -> [UInt64: Int64] {
         segmented.connections.keys.reduce(into: [:]) { $0[$1.rawValue] = engine.progress($1)?.length }
     }

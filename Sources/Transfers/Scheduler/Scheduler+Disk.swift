@@ -4,12 +4,12 @@ import Files
 import Store
 import TransferEngine
 
-/// Who goes on when the disk is nearly full.
+/// The tasks that resume when the disk is nearly full.
 extension Scheduler {
-    /// Waiting tasks that are looked at in one go.
+    /// Maximum number of waiting tasks considered at a time.
     private static let diskWindow = 256
 
-    /// Resumes, after each measurement, the tasks for which there is room, and makes room where no task fits.
+    /// Resumes, after each measurement, the tasks that fit on the disk, and makes room if no task fits.
     func shareRoom() async {
         if engine.room.hasSome { lookAgain() }
         guard batch.mayWaitForDisk, !agenda.withLock({ $0.isDraining }) else { return }
@@ -30,7 +30,7 @@ extension Scheduler {
         }
     }
 
-    /// Throws away what a waiting task keeps. The file goes first: a start that does not find it begins anew by itself.
+    /// Discards the bytes of a waiting task. The file is removed first: a transfer that does not find it restarts.
     private func empty(_ task: TaskID) async throws {
         guard transfers[task] == nil else { return }
         try await folder.remove(folder.partial(task.rawValue))

@@ -5,14 +5,14 @@ import Files
 import Store
 import TransferEngine
 
-/// Events for the machines of the transfers, and what follows.
+/// Events for the state machines of transfers, and their effects.
 extension Scheduler {
     func feed(_ event: Transfer.Event, of exchange: ExchangeID) async {
         guard let task = exchanges.running[exchange]?.task else { return }
         await feed(event, to: task)
     }
 
-    /// Hands an event to a transfer, and carries out what follows.
+    /// Passes an event to a transfer, and runs its effects.
     func feed(_ event: Transfer.Event, to id: TaskID) async {
         guard var transfer = transfers[id] else { return }
         let canAsk = transfer.mayAsk(after: event) ? await canAsk(transfer) : false
@@ -70,7 +70,7 @@ extension Scheduler {
         case .note(let note): take(note, transfer)
         case .settle(let settlement): settle(settlement)
         case .ask(let question, let progress, var settlement):
-            // Another node may have stored a credential, for which the question is not asked.
+            // Another node may have stored a credential that makes the question unnecessary.
             cache.change(transfer.task.app) { $0.hasCredentials = nil }
             settlement.verdict = .asked(
                 question, questionId: Identifier.make(prefix: "qstn_"), deadline: clock.now + settings.questionDeadline,
@@ -174,7 +174,7 @@ extension Scheduler {
         let file = folder.partial(transfer.id.rawValue)
         do {
             switch effect {
-            // Missing where an attempt before a crash has taken it over already.
+            // The file is missing if an attempt before a crash has adopted it already.
             case .adopt(let adopted): try? await folder.move(adopted, to: file)
             case .removePartialFile: try await folder.remove(file)
             case .keep(let ranges): try await folder.keep(ranges, of: file)
@@ -186,7 +186,7 @@ extension Scheduler {
         }
     }
 
-    /// Stores how far transfers are, once for all that was told of each.
+    /// Stores the progress of transfers, once for all reports of each.
     func storeAdvances() {
         for id in batch.advancing {
             guard let transfer = transfers[id] else { continue }
@@ -219,7 +219,7 @@ extension Scheduler {
 }
 
 extension Transfer {
-    /// Whether what follows an event may be a question to the app.
+    /// Whether a question to the app may follow an event.
     func mayAsk(after event: Event) -> Bool {
         var results: [ExchangeResult?] = []
         switch event {

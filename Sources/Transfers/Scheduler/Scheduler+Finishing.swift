@@ -4,9 +4,9 @@ import Files
 import Store
 import TransferEngine
 
-/// How transfers end.
+/// The end of transfers.
 extension Scheduler {
-    /// Puts a content in its place, off the loop where that takes a disk, and hands in the settlement.
+    /// Puts a content in its place, outside the loop if that needs a disk, and submits the settlement.
     func place(_ finish: Transfer.Finish, _ transfer: Transfer) async {
         if case .object(let length, let digest) = finish.source {
             return await makeObject(finish, length, digest, transfer)
@@ -44,13 +44,13 @@ extension Scheduler {
         }
     }
 
-    /// Ends the moves to destinations that a crash has interrupted, before any task is claimed.
+    /// Completes the moves to destinations that a crash has interrupted, before any task is claimed.
     package func finishInterruptedMoves() async throws {
         let finisher = ContentFinisher(store: store, folder: folder, settings: settings)
         outlet.handle(try await finisher.finishInterruptedMoves(at: clock.now))
     }
 
-    /// What follows a fault of this machine that an errand has met.
+    /// The verdict on a fault of this machine that an errand reported.
     nonisolated func verdict(
         after fault: LocalFault, _ result: TaskResult, of transfer: Transfer, _ jitter: Double, at now: Timestamp
     ) -> Settlement.Verdict {
@@ -64,7 +64,7 @@ extension Scheduler {
         return verdict
     }
 
-    /// Notes how a transfer ended, and forgets it.
+    /// Notes the settlement of a transfer, and releases the transfer.
     func settle(_ settlement: Settlement) {
         guard let transfer = transfers[settlement.task], transfer.hasPartialFile,
             settlement.verdict.abandonsPartialFile
@@ -73,16 +73,16 @@ extension Scheduler {
         handIn(settlement)
     }
 
-    /// Hands in how a transfer ended. A partial file that cannot be resumed is removed first, so that the next attempt
-    /// finds none.
+    /// Submits the settlement of a transfer. A partial file from which no attempt can resume is removed first, so that
+    /// the next attempt finds none.
     nonisolated func handIn(_ settlement: Settlement) {
         let inbox = inbox
         guard settlement.verdict.abandonsPartialFile else { return inbox.tell(.settled(settlement)) }
         folder.remove(folder.partial(settlement.task.rawValue)) { inbox.tell(.settled(settlement)) }
     }
 
-    /// Takes the end of a transfer whose content a disk thread put in its place, unless the task has another request by
-    /// now: that one is what counts, and nothing of the old one stays.
+    /// Handles the settlement of a transfer whose content a disk thread put in its place. If the task has another
+    /// request by now, the settlement does not count, and nothing of the old content stays.
     func settled(_ settlement: Settlement) {
         guard case .completed = settlement.verdict, let transfer = transfers[settlement.task],
             transfer.stop == .outdated
@@ -97,7 +97,7 @@ extension Scheduler {
         }
     }
 
-    /// Has stored how a transfer ended, and forgets it.
+    /// Has a settlement stored, and releases the transfer.
     func conclude(_ settlement: Settlement) {
         var settlement = settlement
         settlement.request = transfers[settlement.task]?.specification.request
@@ -105,7 +105,7 @@ extension Scheduler {
         release(settlement.task)
     }
 
-    /// Forgets a transfer that ended and frees its place.
+    /// Removes a transfer that ended and frees its slot.
     func release(_ id: TaskID) {
         live.ended(id)
         turn.widening.remove(id)
@@ -120,7 +120,7 @@ extension Scheduler {
         if uploads.abandoned.remove(id) != nil { inbox.tell(.abandonUpload(id)) }
     }
 
-    /// Takes the suspicion from a task that has run alone for long enough.
+    /// Clears the suspicion of a task that has run alone long enough.
     func clear(_ id: TaskID) {
         guard let transfer = transfers[id] else { return }
         var settlement = Settlement(task: id, .advanced(transfer.progress))
@@ -131,7 +131,7 @@ extension Scheduler {
 }
 
 extension Transfer.Finish {
-    /// A settlement with what was transferred.
+    /// A settlement with the byte counts of the exchange.
     func settlement(of transfer: Transfer) -> Settlement {
         var settlement = Settlement(task: transfer.id, .interrupted(transfer.progress))
         settlement.bytesReceived = bytesReceived

@@ -8,7 +8,7 @@ import TransferEngine
 
 /// Contents that become objects in buckets while they arrive, and bodies that are objects.
 extension Scheduler {
-    /// Looks whether the operator still has the buckets that a task names.
+    /// Checks that the operator still configures the buckets that a task names.
     func checkBuckets(of specification: TaskSpecification) throws(BucketFault) {
         let names = [
             specification.request.object?.bucket, specification.bodyObject?.bucket,
@@ -17,14 +17,14 @@ extension Scheduler {
         for case let name? in names where settings.buckets[name] == nil { throw .isGone(name) }
     }
 
-    /// Where the object is that a task asks for; nil for one that names a URL.
+    /// The URL of the object that a task requests; nil for a task with a URL.
     func target(of task: ClaimedTask) -> ParsedURL? {
         task.specification.request.object.flatMap { settings.target(of: $0)?.url }
     }
 
     // MARK: Into a bucket
 
-    /// What writes the current request's content, begun with its first part.
+    /// The writer of the current request's content, which begins with the first part.
     func writer(of transfer: Transfer) -> ObjectWriter? {
         let (id, inbox) = (transfer.id, inbox)
         if let writer = handles[id]?.writer { return writer }
@@ -44,7 +44,7 @@ extension Scheduler {
         return writer
     }
 
-    /// Makes what is in the bucket the object.
+    /// Completes the object from the content in the bucket.
     func makeObject(_ finish: Transfer.Finish, _ length: Int64, _ digest: [UInt8], _ transfer: Transfer) async {
         let digest = ContentDigest(algorithm: .sha256, value: digest.hexadecimal)
         let (outcome, taskResult) = (finish.outcome, finish.taskResult)
@@ -65,13 +65,13 @@ extension Scheduler {
             guard let upload = progress.multipart else {
                 throw BucketFault.unexpected("No part of the content was written.")
             }
-            // Kept before, so that a start after a crash does not fetch everything once more.
+            // Stored before, so that a start after a crash does not fetch everything again.
             guard try await finisher.store.keep(progress, of: finisher.task.id) else { return .interrupted(progress) }
             return .completed(outcome, taskResult, try await finisher.complete(upload, whole, mayBeDone: false))
         }
     }
 
-    /// Makes the parts the object that an attempt before has left.
+    /// Completes the object from the parts that an earlier attempt has uploaded.
     func completeObject(_ transfer: Transfer) async {
         guard let upload = transfer.progress.multipart, let whole = upload.whole else { return }
         var result = TaskResult(progress: transfer.progress)
@@ -116,9 +116,9 @@ extension Scheduler {
 
     // MARK: Bodies
 
-    /// Fetches the object that a task sends, and makes it the task's body. Then the task goes back to the queue.
+    /// Fetches the object that a task sends, and makes it the task's body. The task is then requeued.
     ///
-    /// A kill begins the fetch anew.
+    /// A kill restarts the fetch.
     func fetchBody(of transfer: Transfer) async {
         guard let object = transfer.specification.bodyObject else { return }
         guard let client = settings.buckets[object.bucket] else {
@@ -173,7 +173,7 @@ extension BucketFault {
         .isGone(transfer.knownDestination?.bucket ?? Store.contentsBucket)
     }
 
-    /// The operator took a bucket out of the settings.
+    /// The operator has removed a bucket from the settings.
     static func isGone(_ name: String) -> BucketFault {
         .refused(
             S3Error(status: 404, code: "NoSuchBucket", message: "The service has no bucket named \(name) any more."))

@@ -5,7 +5,7 @@ import Files
 import Store
 import TransferEngine
 
-/// What is stored of transfers, and what is taken from the queue.
+/// Storing of transfers, and claims from the queue.
 extension Scheduler {
     func expire() async {
         let now = clock.now
@@ -21,7 +21,7 @@ extension Scheduler {
         }
     }
 
-    /// One commit: settles what ended, takes what may start.
+    /// One commit: stores settlements, and claims tasks that may start.
     func advance() async {
         if commits.hasLostTasks { await takeBackLost() }
         let ended = batch
@@ -50,9 +50,9 @@ extension Scheduler {
         }
     }
 
-    /// Writes the commit.
+    /// Runs the commit.
     ///
-    /// - Returns: What it has taken; nil where it failed, and its settlements were stored one by one.
+    /// - Returns: The claimed tasks; nil if the commit failed and its settlements were stored one by one.
     private func commit(
         _ ended: Batch, of sessions: Set<SessionID>
     ) async -> (round: Agenda.Round?, claimed: [ClaimedTask], unreadable: [TaskID])? {
@@ -82,7 +82,7 @@ extension Scheduler {
             cache.cookies.putBack(jars)
             if Store.Obstacle(error) != .away { log.error("transfers could not be stored", ("error", "\(error)")) }
             await storeOneByOne(ended.settlements)
-            // What is stored later is not waited for on a full disk alone.
+            // Only a full disk delays the exchanges until their offsets are stored.
             if Store.Obstacle(error) != nil {
                 batch.unrecorded.merge(ended.unrecorded) { later, _ in later }
             } else {
@@ -92,7 +92,7 @@ extension Scheduler {
         }
     }
 
-    /// Puts back what was taken and is not known here. Nothing is taken meanwhile.
+    /// Requeues claimed tasks that the scheduler does not know. Nothing is claimed meanwhile.
     private func takeBackLost() async {
         let known = Set(transfers.keys).union(batch.settlements.lazy.map(\.task))
         do {
@@ -104,7 +104,7 @@ extension Scheduler {
         }
     }
 
-    /// What the writer asks while it reads the queue.
+    /// The callbacks of the writer while it reads the queue.
     private var sieve: QueueSieve {
         QueueSieve(
             declared: { [agenda, conditions] declared in
@@ -122,12 +122,12 @@ extension Scheduler {
         agenda.withLock { $0.solo.ended(task.id, at: now) }
     }
 
-    /// Stops all transfers, resumable and uncharged, for a task that has to run alone.
+    /// Interrupts all transfers, without a charged attempt, for a task that has to run alone.
     private func makeRoom() async {
         for (id, transfer) in transfers where transfer.stop == nil { await stop(id, .interrupted) }
     }
 
-    /// Interrupts transfers, resumable and uncharged, for apps that have waited too long for their share of the slots.
+    /// Interrupts transfers, without a charged attempt, for apps that have waited too long for their share of slots.
     private func preempt() async {
         let now = clock.now
         let candidates = transfers.values.filter { $0.stop == nil }.map { transfer in
@@ -150,13 +150,13 @@ extension Scheduler {
         agenda.withLock { $0.note(due: next) }
     }
 
-    /// Lets exchanges go on that wait until it is stored how far they are.
+    /// Lets exchanges continue that wait until their offsets are stored.
     private func tell(recorded offsets: [ExchangeID: Int64]) {
         for (exchange, offset) in offsets { engine.recorded(exchange, upTo: offset) }
     }
 
-    /// Nothing of a batch is stored. On a full disk it waits for room; else whatever spoils it is kept from the rest,
-    /// and its task fails, so that it does not seem to be under way for ever.
+    /// Stores the settlements of a failed batch one by one. On a full disk they wait for room. Otherwise the task of a
+    /// bad settlement fails, so that it does not seem in flight for ever, and the rest is stored.
     private func storeOneByOne(_ settlements: [Settlement]) async {
         for settlement in settlements {
             do {
@@ -174,7 +174,7 @@ extension Scheduler {
         try? await Task.sleep(for: .seconds(1))
     }
 
-    /// A log whose lines name a task of which only the row is known; the row where even that cannot be read.
+    /// A log whose lines name a task of which only the row is known, or its row if the name cannot be read.
     func logger(of task: TaskID) async -> Log {
         guard let name = try? await store.name(of: task) else { return log.with("row", task.rawValue) }
         return log.of(name)
@@ -186,7 +186,7 @@ extension Scheduler {
 
     private func begin(_ task: ClaimedTask, _ lane: QueuedLane) async {
         if let last = transfers[task.id] {
-            // It has not let go of the partial file yet. Its own end, still to come, puts the task back.
+            // The partial file is still in use. The end of the earlier transfer, still to come, requeues the task.
             let isOutdated = last.specification.request != task.specification.request
             transfers[task.id]?.stop = isOutdated ? .outdated : last.stop == .outdated ? .decided : last.stop
             return
@@ -199,7 +199,7 @@ extension Scheduler {
                 task, to: target(of: task), in: session, version: settings.version, node: store.node,
                 hasContentsBucket: settings.contents != nil, at: clock.now)
             if let other = task.progress.node, other != store.node {
-                // What it left here before it went there is of another time.
+                // Files from before the task moved to that node are outdated.
                 try await folder.remove(folder.partial(task.id.rawValue))
                 try await store.discardFiles(of: task.id, task.progress, at: clock.now)
             }
@@ -211,7 +211,7 @@ extension Scheduler {
             let error = TaskError(.badURL, failingURL: task.specification.request.url)
             batch.settlements.append(.failed(task.id, error, task.progress, of: task.specification.request))
         } catch DomainError.notFound {
-            // It was ended meanwhile, or its session deleted: nothing is stored of what happens here.
+            // The task ended meanwhile, or its session was deleted: nothing of this attempt is stored.
             batch.settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
         } catch {
             await logger(of: task.id).error("task could not be started", ("error", "\(error)"))

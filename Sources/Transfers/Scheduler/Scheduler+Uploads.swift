@@ -4,14 +4,14 @@ import Files
 import Store
 import TransferEngine
 
-/// Resumable uploads under way.
+/// Resumable uploads in flight.
 extension Scheduler {
-    /// Tells the server of a cancelled upload that it may forget its part: once, without waiting for the response.
+    /// Asks the server to delete a cancelled upload: once, without waiting for the response.
     func abandonUpload(_ id: TaskID) {
         if transfers[id] != nil { uploads.abandoned.insert(id) } else { uploads.untold.append(id) }
     }
 
-    /// Starts deletions while there is room for them.
+    /// Starts deletions while slots are free for them.
     func startDeletions() async {
         let room = room
         while agenda.withLock({ $0.takesDeletion(room) }), let task = uploads.untold.popFirst() { await delete(task) }
@@ -28,7 +28,7 @@ extension Scheduler {
         let transfer = try? Transfer(claimed, in: session, version: settings.version, node: store.node, at: clock.now)
         guard var transfer else { return }
         transfer.prepareUpload(.eight)
-        // Never to the task's own URL.
+        // A deletion is never sent to the task's own URL.
         guard transfer.attempt.upload?.resource != nil else { return }
         transfer.attempt.upload?.abandon()
         if let found = try? await access(for: transfer) { transfer.adopt(found) }

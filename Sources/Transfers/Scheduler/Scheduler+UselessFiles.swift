@@ -3,15 +3,15 @@ import Core
 import Files
 import Store
 
-/// Files of this node that others found to be useless: partial files of tasks that ended, or went on elsewhere.
+/// Files of this node that other nodes found useless: partial files of tasks that ended or moved to another node.
 extension Scheduler {
     /// Files that are removed in one turn of the loop.
     private static let filesAtOnce = 100
 
-    /// Removes what nothing here needs. In the loop, so that no transfer begins with one of them meanwhile.
+    /// Removes the files that no task here needs. In the loop, so that no transfer begins with one of them meanwhile.
     func removeUselessFiles() async {
         do {
-            // What is in use keeps its note.
+            // A file in use keeps its row.
             let files = try await store.discardedFiles(limit: Self.filesAtOnce).filter { !isInUse($0) }
             for file in files {
                 if try await !store.isNeeded(file: file) { try await folder.remove(file) }

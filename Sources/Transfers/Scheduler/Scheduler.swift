@@ -5,11 +5,11 @@ package import Files
 package import Store
 package import TransferEngine
 
-/// Takes tasks from the queue, has them transferred, and stores how that ended.
+/// Claims tasks from the queue, has them transferred, and stores their settlements.
 ///
-/// One loop: messages are taken and handed to the machines of the transfers, one commit stores what follows and takes the
-/// next tasks from the queue, and the effects are carried out. What arrives while a commit is written waits for the next
-/// turn, so that commits grow with the load instead of its latency.
+/// One loop: messages are read and passed to the state machines of the transfers, one commit stores the results and
+/// claims the next tasks, and the effects run. Messages that arrive during a commit wait for the next turn, so that
+/// commits grow with the load instead of its latency.
 package actor Scheduler {
     let store: Store
     let engine: TransferEngine
@@ -18,7 +18,7 @@ package actor Scheduler {
     let clock: Clock
     let log: Log
     let outlet: Outlet
-    /// What the loop decides from; the writer's thread and who asks why a task waits look at it too.
+    /// The state from which the loop decides. The writer's thread and the explanations of waiting tasks read it too.
     package nonisolated let agenda: Locked<Agenda>
     let conditions: CurrentConditions
 
@@ -32,11 +32,11 @@ package actor Scheduler {
     var turn = Turn()
     var neighbours = Neighbours()
 
-    /// What a transfer under way holds besides its machine.
+    /// The resources of a transfer in flight besides its state machine.
     struct Handles {
-        /// Shared by all who write to its partial file.
+        /// Shared by all writers of the partial file.
         let sync = SharedSync()
-        /// Rung when the task was decided about elsewhere, so that its object is not made any more.
+        /// Rung when the task was decided elsewhere, so that its object is not completed.
         let decided = Doorbell()
         /// Reads its content once more.
         var reader: ContentReader?
@@ -46,70 +46,70 @@ package actor Scheduler {
         var fetching: (client: BucketClient, exchange: ExchangeID)?
     }
 
-    /// The exchanges under way.
+    /// The exchanges in flight.
     struct Exchanges {
         struct Running {
             let task: TaskID
             let url: ParsedURL
-            /// The session's cookies that it was given; nil where the session wants none.
+            /// The session's cookies that the exchange was given; nil if the session accepts none.
             let cookies: [String]?
         }
 
         private(set) var next = ExchangeID(rawValue: 1)
         var running: [ExchangeID: Running] = [:]
 
-        /// The next exchange. No other gets its number.
+        /// The next exchange. No other exchange gets its number.
         mutating func take() -> ExchangeID {
             defer { next = ExchangeID(rawValue: next.rawValue + 1) }
             return next
         }
     }
 
-    /// What the next commit stores.
+    /// The contents of the next commit.
     struct Batch {
         var settlements: [Settlement] = []
         /// Sessions of transfers that ended.
         var sessions: Set<SessionID> = []
-        /// Transfers of which more is on disk, or in a bucket, than was stored.
+        /// Transfers whose progress, on disk or in a bucket, is ahead of the stored one.
         var advancing: Set<TaskID> = []
-        /// How far content is, where no commit has recorded it yet.
+        /// Offsets of contents that no commit has recorded yet.
         var unrecorded: [ExchangeID: Int64] = [:]
         /// Tasks may wait for room on the disk.
         var mayWaitForDisk = true
     }
 
     struct Commits {
-        /// Commits that were begun, and those whose tasks were begun as well.
+        /// Numbers of commits begun, and of those whose claimed tasks have begun too.
         var (begun, done) = (0, 0)
         /// Tasks whose settlements are being stored.
         var storing: Set<TaskID> = []
-        /// A commit may have taken tasks of which the scheduler was not told.
+        /// A commit may have claimed tasks that were not reported to the scheduler.
         var hasLostTasks = false
     }
 
-    /// What is remembered of resumable uploads.
+    /// The scheduler's memory of resumable uploads.
     struct Uploads {
         var versions = UploadVersions()
         /// Cancelled uploads whose last exchange has not ended yet.
         var abandoned: Set<TaskID> = []
-        /// Cancelled uploads whose servers have still to be told.
+        /// Cancelled uploads whose servers have not received the deletion yet.
         var untold: ArraySlice<TaskID> = []
     }
 
-    /// What a turn of the loop leaves to do.
+    /// Work that a turn of the loop leaves.
     struct Turn {
         /// Downloads in segments that may get more connections.
         var widening: Set<TaskID> = []
-        /// Work on disk threads and with buckets, which tells the inbox when it is done.
+        /// Work on disk threads and with buckets, which reports its end to the inbox.
         var errands: [@Sendable () async -> Void] = []
-        /// Rung after each turn, for those who wait for what it does.
+        /// Rung after each turn, for callers that wait for its effects.
         var bells: [ObjectIdentifier: Doorbell] = [:]
     }
 
     struct Neighbours {
-        /// Nodes that transfer, and share a session's bandwidth.
+        /// Nodes with transfers, which share a session's bandwidth.
         var transferring = 1
-        /// Others may change cookies of a session.
+        /// Whether other nodes may change a session's cookies.
         var haveStore = false
     }
 
@@ -120,7 +120,7 @@ package actor Scheduler {
         init(_ event: Transfer.Event) { self.event = event }
     }
 
-    /// What others tell the scheduler.
+    /// Messages to the scheduler.
     package enum Message: Sendable {
         case report(ExchangeReport)
         case settled(Settlement)
@@ -134,9 +134,9 @@ package actor Scheduler {
         case wake(Timestamp)
         case sessionChanged(SessionID)
         case appChanged(AppID)
-        /// Other nodes changed what is remembered here.
+        /// Other nodes changed rows that are cached here.
         case othersCommitted
-        /// So many nodes transfer, and whether there are others at all.
+        /// The number of nodes that transfer, and whether there are other nodes at all.
         case nodes(transferring: Int, hasOthers: Bool)
         case drain
     }
@@ -199,7 +199,7 @@ package actor Scheduler {
         _ = await inbox.bell.wait(until: clock.monotonic() + delay)
     }
 
-    /// Looks whether conditions changed, and whether a wait for them or for an origin is over.
+    /// Checks whether conditions changed, and whether a wait for them or an origin pause is over.
     private func lookAround() async {
         let now = clock.now
         if conditions.changed(at: now) {
@@ -213,14 +213,14 @@ package actor Scheduler {
         inbox.isEmpty && !hasWork && batch.advancing.isEmpty && !agenda.withLock { $0.claimsPlaces }
     }
 
-    /// Whether a commit is due: something to store, something to take, or a moment that has come.
+    /// Whether a commit is due: something to store or to claim, or a scheduled time that has passed.
     private var hasWork: Bool {
         let (room, now) = (room, clock.now)
         return !batch.settlements.isEmpty || commits.hasLostTasks || cache.cookies.haveChanged
             || agenda.withLock { $0.hasWork(room, at: now) }
     }
 
-    /// What the disk takes, and the bucket of contents where there is one.
+    /// The free space on the disk, and in the bucket of contents if there is one.
     var room: Agenda.Room {
         guard settings.contents?.access.isOpen ?? true else { return .nothing }
         return engine.room.hasSome ? .anything : engine.room.isAboveFloor ? .oneTransfer : .nothing
@@ -275,16 +275,16 @@ package actor Scheduler {
 
     // MARK: Seen from outside
 
-    /// The transfers under way, with their sessions.
+    /// The transfers in flight, with their sessions.
     package var underWay: [TaskID: SessionID] { transfers.mapValues(\.task.session) }
 
-    /// Whether a task's transfer, or what it left to store, is still under way, or may have begun with a commit.
+    /// Whether a task's transfer or its settlement is still in flight, or may have begun with a commit.
     package func isTransferring(_ task: TaskID, since commit: Int = 0) -> Bool {
         commits.done < commit || transfers[task] != nil || commits.storing.contains(task)
             || batch.settlements.contains { $0.task == task }
     }
 
-    /// Waits until the engine has let go of a task's partial file and what it held is stored, for ten seconds at most.
+    /// Waits until the engine has released a task's partial file and its settlement is stored, for ten seconds at most.
     package func waitUntilStopped(_ task: TaskID) async {
         let commit = commits.begun
         await wait(until: clock.monotonic() + 10_000) { !$0.isTransferring(task, since: commit) }
@@ -298,7 +298,7 @@ package actor Scheduler {
         while !condition(self), await bell.wait(until: deadline) {}
     }
 
-    /// Whether nothing is under way and everything is stored.
+    /// Whether nothing is in flight and everything is stored.
     package var isIdle: Bool {
         transfers.isEmpty && batch.settlements.isEmpty && !commits.hasLostTasks && commits.done == commits.begun
             && !cache.cookies.haveChanged && inbox.isEmpty

@@ -55,7 +55,7 @@ extension URLError {
     private static func text(of cause: any Error) -> String {
         switch cause {
         case let error as URLError where error.code == .cancelled: "The task was cancelled."
-        case let problem as Problem: problem.errors.first?.detail ?? problem.detail
+        case let problem as Problem: problem.text
         default: cause.localizedDescription
         }
     }
