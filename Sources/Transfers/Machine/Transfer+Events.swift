@@ -85,19 +85,19 @@ extension Transfer {
         /// Marks the content as being put in its place.
         case finalize
         /// Puts the content in its place.
-        case place(Finish)
+        indirect case place(Finish)
         /// Completes the object from the parts that an earlier attempt has uploaded.
         case completeObject
         /// Wakes the loop at a time.
         case hold(until: Timestamp)
         /// Sends no requests to an origin for a duration.
         case pause(String, Duration)
-        case tell(LiveEvent.Payload)
-        case note(Note)
+        indirect case tell(LiveEvent.Payload)
+        indirect case note(Note)
         /// Ends the transfer.
-        case settle(Settlement)
+        indirect case settle(Settlement)
         /// Ends the transfer with a question to the app.
-        case ask(Question, TaskProgress, Settlement)
+        indirect case ask(Question, TaskProgress, Settlement)
     }
 
     /// The end of a task whose content still has to be put in its place.

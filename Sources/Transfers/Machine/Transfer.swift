@@ -21,11 +21,11 @@ struct Transfer: Sendable {
         /// The body is fetched from its bucket.
         case fetchingBody
         case asking(ExchangeID)
-        case segmented(SegmentedTransfer)
+        indirect case segmented(SegmentedTransfer)
         /// All of the content came in one request, and is read once more.
-        case verifying(ExchangeResult)
+        indirect case verifying(ExchangeResult)
         /// The content goes into a bucket.
-        case writing(Writing)
+        indirect case writing(Writing)
         /// A disk thread or a bucket completes the transfer.
         case finishing
     }

@@ -56,7 +56,7 @@ extension Scheduler {
         let known = KnownSession(
             configuration: record.configuration, revision: record.revision, app: names.app, identifier: names.session)
         // Limits of sessions with transfers are read from the cache.
-        cache.remember(session, known) { Set(transfers.values.map(\.task.session)) }
+        cache.remember(session, known) { Set(flights.values.map(\.transfer.task.session)) }
         return known
     }
 

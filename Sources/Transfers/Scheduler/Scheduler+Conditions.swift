@@ -6,11 +6,12 @@ extension Scheduler {
     /// Interrupts transfers whose conditions ended, without a charged attempt, and sets the bandwidth of the others.
     func applyConditions() async {
         let snapshot = conditions.snapshot
-        for (id, transfer) in transfers where transfer.stop == nil {
+        for (id, flight) in flights where flight.transfer.stop == nil {
+            let transfer = flight.transfer
             let verdict = snapshot.verdict(on: transfer.configuration, until: transfer.task.resourceDeadline)
             if verdict != .go { await stop(id, .interrupted) }
         }
-        for transfer in transfers.values { setBandwidth(of: transfer) }
+        for flight in flights.values { setBandwidth(of: flight.transfer) }
     }
 
     private func setBandwidth(of transfer: Transfer) {
@@ -23,8 +24,11 @@ extension Scheduler {
     func bandwidthShare(of transfer: Transfer) -> Int64? {
         let session = transfer.task.session
         let count = Int64(
-            max(1, transfers.values.reduce(0) { $1.task.session == session ? $0 + $1.exchanges.count : $0 }))
-        let all = Int64(max(1, transfers.values.reduce(0) { $0 + $1.exchanges.count }))
+            max(
+                1,
+                flights.values.reduce(0) { $1.transfer.task.session == session ? $0 + $1.transfer.exchanges.count : $0 }
+            ))
+        let all = Int64(max(1, flights.values.reduce(0) { $0 + $1.transfer.exchanges.count }))
         let limit = (cache.sessions[session]?.configuration ?? transfer.configuration).bandwidthLimit
         let shares = [limit.map { $0 / count }, conditions.snapshot.bandwidthLimit.map { $0 / all }]
         return shares.compactMap { $0.map { max(1, $0 / Int64(neighbours.transferring)) } }.min()
@@ -32,8 +36,8 @@ extension Scheduler {
 
     /// Distributes a session's bandwidth again when one of its transfers begins or ends.
     func shareBandwidth(of session: SessionID) {
-        for transfer in transfers.values where transfer.task.session == session {
-            setBandwidth(of: transfer)
+        for flight in flights.values where flight.transfer.task.session == session {
+            setBandwidth(of: flight.transfer)
         }
     }
 

@@ -14,7 +14,7 @@ extension Scheduler {
 
     func widen(_ id: TaskID) async {
         let now = clock.now
-        while let sources = transfers[id]?.segmented?.plan.sources(at: now), !sources.isEmpty {
+        while let sources = flights[id]?.transfer.segmented?.plan.sources(at: now), !sources.isEmpty {
             var isStuck = true
             for source in sources {
                 switch await connect(id, to: source) {
@@ -28,14 +28,14 @@ extension Scheduler {
             }
             if isStuck { return }
         }
-        if transfers[id]?.segmented == nil { turn.widening.remove(id) }
+        if flights[id]?.transfer.segmented == nil { turn.widening.remove(id) }
     }
 
     enum Connecting { case begun, noPlace, nothingToDo }
 
     /// Begins a connection to a source, in the slot of one that ended or in a new one.
     func connect(_ id: TaskID, to source: Int, inPlaceOf last: ExchangeID? = nil) async -> Connecting {
-        guard let transfer = transfers[id], let segmented = transfer.segmented,
+        guard let transfer = flights[id]?.transfer, let segmented = transfer.segmented,
             let route = transfer.routeToConnect(source)
         else { return .nothingToDo }
         let exchange = exchanges.next
@@ -44,7 +44,7 @@ extension Scheduler {
             return .noPlace
         }
         await feed(.connect(source: source, isOwn: isOwn, positions: positions(segmented)), to: id)
-        guard transfers[id]?.segmented?.connections[exchange] != nil else {
+        guard flights[id]?.transfer.segmented?.connections[exchange] != nil else {
             agenda.withLock { $0.ended(connection: exchange) }
             return .nothingToDo
         }

@@ -32,7 +32,7 @@ extension Scheduler {
 
     /// Discards the bytes of a waiting task. The file is removed first: a transfer that does not find it restarts.
     private func empty(_ task: TaskID) async throws {
-        guard transfers[task] == nil else { return }
+        guard flights[task] == nil else { return }
         try await folder.remove(folder.partial(task.rawValue))
         outlet.handle(try await store.noteEmptied(task, at: clock.now))
         await logger(of: task).warning("the disk is full: what came so far was thrown away, so that others go on")

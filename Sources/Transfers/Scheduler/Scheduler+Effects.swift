@@ -14,21 +14,21 @@ extension Scheduler {
 
     /// Passes an event to a transfer, and runs its effects.
     func feed(_ event: Transfer.Event, to id: TaskID) async {
-        guard var transfer = transfers[id] else { return }
-        let canAsk = transfer.mayAsk(after: event) ? await canAsk(transfer) : false
+        guard let flight = flights[id] else { return }
+        let canAsk = event.mayEndAttempt && flight.transfer.mayAsk(after: event) ? await canAsk(flight.transfer) : false
         let world = Transfer.Surroundings(
-            now: clock.now, jitter: Double.random(in: 0..<1), exchange: exchanges.take(), canAsk: canAsk,
+            now: clock.now, jitter: event.mayEndAttempt ? Double.random(in: 0..<1) : 0, exchange: exchanges.take(),
+            canAsk: canAsk,
             largestContent: engine.room.largest, uploadVersions: uploads.versions)
-        let effects = transfer.handle(event, in: world)
-        transfers[id] = transfer
-        for effect in effects { await carryOut(effect, id) }
+        for effect in flight.transfer.handle(event, in: world) { await carryOut(effect, id) }
     }
 
     private func carryOut(_ effect: Transfer.Effect, _ id: TaskID) async {
-        guard let transfer = transfers[id] else { return }
+        guard let flight = flights[id] else { return }
         switch effect {
-        case .start(let exchange): start(exchange, transfer)
-        case .resumeSegments: tellBegin(transfer, ExchangeID(rawValue: 0), offset: transfer.progress.keptOffset)
+        case .start(let exchange): start(exchange, flight)
+        case .resumeSegments:
+            tellBegin(flight, ExchangeID(rawValue: 0), offset: flight.transfer.progress.keptOffset)
         case .stop(let exchange): engine.stop(exchange)
         case .setMaximumUnrecorded(let exchange, let count): engine.setMaximumUnrecorded(exchange, count)
         case .shorten(let exchange, let end): engine.shorten(exchange, to: end)
@@ -36,10 +36,11 @@ extension Scheduler {
         case .record(let exchange, let offset, true): batch.unrecorded[exchange] = offset
         case .advance(nil): batch.advancing.insert(id)
         case .advance(let resumption?):
-            batch.settlements.append(Settlement(task: id, .advanced(transfer.progress), resumption: resumption))
-        case .adopt, .find, .removePartialFile, .keep: await prepareFile(effect, transfer)
-        case .authorize: await authorize(transfer)
-        case .fetchBody: await fetchBody(of: transfer)
+            batch.settlements.append(
+                Settlement(task: id, .advanced(flight.transfer.progress), resumption: resumption))
+        case .adopt, .find, .removePartialFile, .keep: await prepareFile(effect, flight.transfer)
+        case .authorize: await authorize(flight)
+        case .fetchBody: await fetchBody(of: flight.transfer)
         case .widen(let proceeds):
             await widen(id)
             if proceeds { await feed(.widened, to: id) }
@@ -48,30 +49,30 @@ extension Scheduler {
             guard await connect(id, to: source, inPlaceOf: exchange) != .begun else { return }
             await widen(id)
             await feed(.widened, to: id)
-        case .show: show(transfer)
-        case .read(let end, let isLast): read(transfer, to: end, isLast: isLast)
+        case .show: show(flight.transfer)
+        case .read(let end, let isLast): read(flight, to: end, isLast: isLast)
         case .readWhole(let length, let checksPieces):
-            handles[id]?.reader = transfer.contentReader(folder, total: length, checksPieces: checksPieces)
-            read(transfer, to: length, isLast: true)
-        case .write(let part): writer(of: transfer)?.write(part)
+            flight.reader = flight.transfer.contentReader(folder, total: length, checksPieces: checksPieces)
+            read(flight, to: length, isLast: true)
+        case .write(let part): writer(of: flight.transfer)?.write(part)
         case .endWriting(let last):
-            guard let writer = writer(of: transfer) else {
-                return await feed(.failed(.bucket(.isGone(transfer))), to: id)
+            guard let writer = writer(of: flight.transfer) else {
+                return await feed(.failed(.bucket(.isGone(flight.transfer))), to: id)
             }
             writer.finish(last: last)
         case .finalize: live.finalizing(id)
-        case .place(let finish): await place(finish, transfer)
-        case .completeObject: await completeObject(transfer)
+        case .place(let finish): await place(finish, flight)
+        case .completeObject: await completeObject(flight.transfer)
         case .hold(let time): agenda.withLock { $0.hold(until: time) }
         case .pause(let origin, let wait):
-            let now = clock.now
-            agenda.withLock { $0.pause(origin, for: wait, app: transfer.task.app, at: now) }
-        case .tell(let payload): outlet.live(payload, transfer.task)
-        case .note(let note): take(note, transfer)
+            let (now, app) = (clock.now, flight.transfer.task.app)
+            agenda.withLock { $0.pause(origin, for: wait, app: app, at: now) }
+        case .tell(let payload): outlet.live(payload, flight.transfer.task)
+        case .note(let note): take(note, flight)
         case .settle(let settlement): settle(settlement)
         case .ask(let question, let progress, var settlement):
             // Another node may have stored a credential that makes the question unnecessary.
-            cache.change(transfer.task.app) { $0.hasCredentials = nil }
+            cache.change(flight.transfer.task.app) { $0.hasCredentials = nil }
             settlement.verdict = .asked(
                 question, questionId: Identifier.make(prefix: "qstn_"), deadline: clock.now + settings.questionDeadline,
                 progress)
@@ -79,16 +80,17 @@ extension Scheduler {
         }
     }
 
-    private func take(_ note: Transfer.Note, _ transfer: Transfer) {
-        let log = log.of(transfer.name)
+    private func take(_ note: Transfer.Note, _ flight: Flight) {
+        let name = flight.transfer.name
+        var log: Log { self.log.of(name) }
         switch note {
         case .started:
             self.log.started(
-                transfer.name, attempt: transfer.progress.attempts.attempts + 1,
-                offset: transfer.attempt.resuming?.offset ?? transfer.uploadOffset)
+                name, attempt: flight.transfer.progress.attempts.attempts + 1,
+                offset: flight.transfer.attempt.resuming?.offset ?? flight.transfer.uploadOffset)
         case .willRetry(let attempt, let time):
             meters.retries.add()
-            self.log.willRetry(transfer.name, attempt, at: time)
+            self.log.willRetry(name, attempt, at: time)
         case .contentsFault(let fault): settings.contents?.access.note(fault)
         case .egressDenied(let host): log.warning("transfer refused by the egress policy", ("host", host))
         case .waitsForDisk(let needed): log.info("task waits for room on the disk", ("needed", needed))
@@ -104,67 +106,70 @@ extension Scheduler {
 
     // MARK: Exchanges
 
-    private func start(_ exchange: ExchangeID, _ transfer: Transfer) {
-        let (id, session) = (transfer.id, transfer.task.session)
-        let url = transfer.segmented?.connections[exchange]?.url
-        let running = Exchanges.Running(
-            task: id, url: url ?? transfer.requestURL, cookies: cookies(of: transfer, for: url ?? transfer.requestURL))
+    private func start(_ exchange: ExchangeID, _ flight: Flight) {
+        let (id, session) = (flight.transfer.id, flight.transfer.task.session)
+        let connection = flight.transfer.segmented?.connections[exchange]?.url
+        let url = connection ?? flight.transfer.requestURL
+        let running = Exchanges.Running(task: id, url: url, cookies: cookies(of: flight.transfer, for: url))
         exchanges.running[exchange] = running
-        if url == nil {
-            handles[id]?.writer = nil
-            handles[id]?.reader = nil
-            if transfer.request.source > 0 {
-                let lane = lane(of: transfer, at: transfer.request.url.origin)
+        if connection == nil {
+            (flight.writer, flight.reader) = (nil, nil)
+            if flight.transfer.request.source > 0 {
+                let lane = lane(of: flight.transfer, at: url.origin)
                 agenda.withLock { $0.count(connection: exchange, lane) }
             }
-            tellBegin(transfer, exchange, offset: transfer.attempt.resuming?.offset ?? 0)
+            tellBegin(flight, exchange, offset: flight.transfer.attempt.resuming?.offset ?? 0)
         }
         let isLimited = isLimited(session)
         engine.start(
-            transfer.exchangeRequest(
+            flight.transfer.exchangeRequest(
                 exchange,
                 Transfer.Resources(
-                    folder: folder, settings: settings, sync: handles[id]?.sync ?? SharedSync(),
-                    cookies: running.cookies, bandwidthLimit: isLimited ? bandwidthShare(of: transfer) : nil)))
+                    folder: folder, settings: settings, sync: flight.sync, cookies: running.cookies,
+                    bandwidthLimit: isLimited ? bandwidthShare(of: flight.transfer) : nil)))
         if isLimited { shareBandwidth(of: session) }
     }
 
-    private func tellBegin(_ transfer: Transfer, _ exchange: ExchangeID, offset: Int64) {
+    private func tellBegin(_ flight: Flight, _ exchange: ExchangeID, offset: Int64) {
+        let session = flight.transfer.task.session
         live.began(
-            transfer.id, session: transfer.task.session, exchange: exchange, offset: offset,
-            sentBefore: transfer.uploadOffset, stallInterval: transfer.configuration.stallInterval.map { .seconds($0) })
-        outlet.transferBegan(in: transfer.task.session)
+            flight.transfer.id, session: session, exchange: exchange, offset: offset,
+            sentBefore: flight.transfer.uploadOffset,
+            stallInterval: flight.transfer.configuration.stallInterval.map { .seconds($0) })
+        outlet.transferBegan(in: session)
     }
 
     func end(_ exchange: ExchangeID, _ result: ExchangeResult) async {
-        guard let running = exchanges.running.removeValue(forKey: exchange), let transfer = transfers[running.task]
+        guard let running = exchanges.running.removeValue(forKey: exchange), let flight = flights[running.task]
         else { return agenda.withLock { $0.ended(deletion: exchange) } }
         meters.received.add(result.bytesReceived)
         meters.sent.add(result.bytesSent)
         batch.unrecorded[exchange] = nil
-        noteCookies(of: transfer, running, result)
+        let session = flight.transfer.task.session
+        if running.cookies != nil { noteCookies(of: flight.transfer, running, result) }
         await feed(.ended(exchange, result), to: running.task)
         agenda.withLock { $0.ended(connection: exchange) }
-        if isLimited(transfer.task.session) { shareBandwidth(of: transfer.task.session) }
+        if isLimited(session) { shareBandwidth(of: session) }
     }
 
-    private func authorize(_ transfer: Transfer) async {
+    private func authorize(_ flight: Flight) async {
+        let id = flight.transfer.id
         do {
-            await feed(.authorized(try await access(for: transfer)), to: transfer.id)
+            await feed(.authorized(try await access(for: flight.transfer)), to: id)
         } catch {
-            log.of(transfer.name).error("credentials could not be read", ("error", "\(error)"))
+            log.of(flight.transfer.name).error("credentials could not be read", ("error", "\(error)"))
             let fault = (error as? BucketFault).map(LocalFault.source) ?? .credentials(error)
-            await feed(.failed(fault), to: transfer.id)
+            await feed(.failed(fault), to: id)
         }
     }
 
     func stop(_ id: TaskID, _ reason: Transfer.Stop) async {
-        guard transfers[id] != nil else {
+        guard let flight = flights[id] else {
             return outlet.janitor.tell(.removeIfOrphan(folder.partial(id.rawValue)))
         }
         live.ended(id)
-        if let (client, exchange) = handles[id]?.fetching { client.stop(exchange) }
-        if reason == .decided { handles[id]?.decided.ring() }
+        if let (client, exchange) = flight.fetching { client.stop(exchange) }
+        if reason == .decided { flight.decided.ring() }
         await feed(.stop(reason), to: id)
     }
 
@@ -189,19 +194,19 @@ extension Scheduler {
     /// Stores the progress of transfers, once for all reports of each.
     func storeAdvances() {
         for id in batch.advancing {
-            guard let transfer = transfers[id] else { continue }
-            batch.settlements.append(Settlement(task: id, .advanced(transfer.progress)))
+            guard let flight = flights[id] else { continue }
+            batch.settlements.append(Settlement(task: id, .advanced(flight.transfer.progress)))
         }
         batch.advancing = []
     }
 
     // MARK: Reading
 
-    private func read(_ transfer: Transfer, to end: Int64, isLast: Bool) {
-        let id = transfer.id
-        let total = transfer.segmented?.plan.total ?? end
-        let reader = handles[id]?.reader ?? transfer.contentReader(folder, total: total)
-        handles[id]?.reader = reader
+    private func read(_ flight: Flight, to end: Int64, isLast: Bool) {
+        let id = flight.transfer.id
+        let total = flight.transfer.segmented?.plan.total ?? end
+        let reader = flight.reader ?? flight.transfer.contentReader(folder, total: total)
+        flight.reader = reader
         let inbox = inbox
         turn.errands.append {
             let result: Result<Range<Int64>?, SystemError>
@@ -219,20 +224,25 @@ extension Scheduler {
 }
 
 extension Transfer {
-    /// Whether a question to the app may follow an event.
+    /// Whether the effects of an event can include a question to the app.
     func mayAsk(after event: Event) -> Bool {
-        var results: [ExchangeResult?] = []
-        switch event {
-        case .ended(_, let result): results = [result, segmented?.failure?.result]
-        case .wrote, .read, .widened: break
-        default: return false
-        }
+        var results = [segmented?.failure?.result]
+        if case .ended(_, let result) = event { results.append(result) }
         switch stage {
         case .verifying(let result): results.append(result)
         case .writing(let writing): results.append(writing.result)
-        case .segmented(let segmented): results.append(segmented.failure?.result)
         default: break
         }
         return results.contains { $0?.mayAsk ?? false }
+    }
+}
+
+extension Transfer.Event {
+    /// Whether the attempt can end with the event.
+    fileprivate var mayEndAttempt: Bool {
+        switch self {
+        case .ended, .failed, .wrote, .read, .widened: true
+        default: false
+        }
     }
 }

@@ -7,19 +7,20 @@ import TransferEngine
 /// The end of transfers.
 extension Scheduler {
     /// Puts a content in its place, outside the loop if that needs a disk, and submits the settlement.
-    func place(_ finish: Transfer.Finish, _ transfer: Transfer) async {
+    func place(_ finish: Transfer.Finish, _ flight: Flight) async {
         if case .object(let length, let digest) = finish.source {
-            return await makeObject(finish, length, digest, transfer)
+            return await makeObject(finish, length, digest, flight.transfer)
         }
         let finisher = ContentFinisher(
-            store: store, folder: folder.of(transfer.task.app.rawValue), settings: settings)
+            store: store, folder: folder.of(flight.transfer.task.app.rawValue), settings: settings)
         let (outcome, taskResult, source) = (finish.outcome, finish.taskResult, finish.source)
-        var settlement = finish.settlement(of: transfer)
-        if let verdict = finisher.verdictWithoutDisk(transfer.specification, outcome, taskResult, source) {
+        var settlement = finish.settlement(of: flight.transfer.id)
+        if let verdict = finisher.verdictWithoutDisk(flight.transfer.specification, outcome, taskResult, source) {
             settlement.verdict = verdict
-            settlement.leavesPartialFile = transfer.hasPartialFile
+            settlement.leavesPartialFile = flight.transfer.hasPartialFile
             return conclude(settlement)
         }
+        let transfer = flight.transfer
         let (now, jitter) = (clock.now, Double.random(in: 0..<1))
         turn.errands.append { [self, settlement] in
             var settlement = settlement
@@ -66,10 +67,10 @@ extension Scheduler {
 
     /// Notes the settlement of a transfer, and releases the transfer.
     func settle(_ settlement: Settlement) {
-        guard let transfer = transfers[settlement.task], transfer.hasPartialFile,
+        guard let flight = flights[settlement.task], flight.transfer.hasPartialFile,
             settlement.verdict.abandonsPartialFile
         else { return conclude(settlement) }
-        transfers[settlement.task]?.stage = .finishing
+        flight.transfer.stage = .finishing
         handIn(settlement)
     }
 
@@ -84,7 +85,7 @@ extension Scheduler {
     /// Handles the settlement of a transfer whose content a disk thread put in its place. If the task has another
     /// request by now, the settlement does not count, and nothing of the old content stays.
     func settled(_ settlement: Settlement) {
-        guard case .completed = settlement.verdict, let transfer = transfers[settlement.task],
+        guard case .completed = settlement.verdict, let transfer = flights[settlement.task]?.transfer,
             transfer.stop == .outdated
         else { return conclude(settlement) }
         var progress = transfer.progress
@@ -100,7 +101,7 @@ extension Scheduler {
     /// Has a settlement stored, and releases the transfer.
     func conclude(_ settlement: Settlement) {
         var settlement = settlement
-        settlement.request = transfers[settlement.task]?.specification.request
+        settlement.request = flights[settlement.task]?.transfer.specification.request
         batch.settlements.append(settlement)
         release(settlement.task)
     }
@@ -109,20 +110,19 @@ extension Scheduler {
     func release(_ id: TaskID) {
         live.ended(id)
         turn.widening.remove(id)
-        handles[id] = nil
-        guard let transfer = transfers.removeValue(forKey: id) else { return }
-        let session = transfer.task.session
+        guard let task = flights.removeValue(forKey: id)?.transfer.task else { return }
+        let session = task.session
         batch.sessions.insert(session)
         if isLimited(session) { shareBandwidth(of: session) }
         cache.cookies.letGo(session)
         let now = clock.now
-        agenda.withLock { $0.ended(id, in: transfer.task.lane, at: now) }
+        agenda.withLock { $0.ended(id, in: task.lane, at: now) }
         if uploads.abandoned.remove(id) != nil { inbox.tell(.abandonUpload(id)) }
     }
 
     /// Clears the suspicion of a task that has run alone long enough.
     func clear(_ id: TaskID) {
-        guard let transfer = transfers[id] else { return }
+        guard let transfer = flights[id]?.transfer else { return }
         var settlement = Settlement(task: id, .advanced(transfer.progress))
         settlement.endsSuspicion = true
         batch.settlements.append(settlement)
@@ -132,8 +132,8 @@ extension Scheduler {
 
 extension Transfer.Finish {
     /// A settlement with the byte counts of the exchange.
-    func settlement(of transfer: Transfer) -> Settlement {
-        var settlement = Settlement(task: transfer.id, .interrupted(transfer.progress))
+    func settlement(of task: TaskID) -> Settlement {
+        var settlement = Settlement(task: task, .interrupted(taskResult.progress))
         settlement.bytesReceived = bytesReceived
         settlement.bytesSent = result.bytesSent
         return settlement

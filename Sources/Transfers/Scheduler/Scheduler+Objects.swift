@@ -27,7 +27,7 @@ extension Scheduler {
     /// The writer of the current request's content, which begins with the first part.
     func writer(of transfer: Transfer) -> ObjectWriter? {
         let (id, inbox) = (transfer.id, inbox)
-        if let writer = handles[id]?.writer { return writer }
+        if let writer = flights[id]?.writer { return writer }
         let isNew = transfer.becomesContent
         guard let exchange = transfer.exchange,
             let destination = transfer.knownDestination
@@ -38,7 +38,7 @@ extension Scheduler {
             of: id, to: destination, client, mediaType: transfer.attempt.mediaType, store: store,
             disk: engine.disk.of(transfer.task.app.rawValue), clock: clock
         ) { inbox.tell(.event(id, Scheduler.Incident(.wrote(exchange, $0)))) }
-        handles[id]?.writer = writer
+        flights[id]?.writer = writer
         let (upload, algorithms) = (transfer.progress.multipart, transfer.specification.digestsWanted)
         turn.errands.append { await writer.run(goingOnWith: upload, algorithms) }
         return writer
@@ -48,7 +48,7 @@ extension Scheduler {
     func makeObject(_ finish: Transfer.Finish, _ length: Int64, _ digest: [UInt8], _ transfer: Transfer) async {
         let digest = ContentDigest(algorithm: .sha256, value: digest.hexadecimal)
         let (outcome, taskResult) = (finish.outcome, finish.taskResult)
-        let settlement = finish.settlement(of: transfer)
+        let settlement = finish.settlement(of: transfer.id)
         if let single = finish.written?.single {
             return await finishObject(transfer, taskResult, settlement) { finisher in
                 .completed(outcome, taskResult, try await finisher.write(single, digest: digest))
@@ -87,11 +87,11 @@ extension Scheduler {
         _ transfer: Transfer, _ taskResult: TaskResult, _ settlement: Settlement,
         _ body: @escaping @Sendable (ObjectFinisher) async throws -> Settlement.Verdict
     ) async {
-        let handles = handles[transfer.id]
+        let flight = flights[transfer.id]
         guard
-            let destination = transfer.specification.destinationObject ?? handles?.writer?.destination
+            let destination = transfer.specification.destinationObject ?? flight?.writer?.destination
                 ?? transfer.knownDestination, let client = settings.client(of: destination.bucket),
-            let decided = handles?.decided
+            let decided = flight?.decided
         else { return await feed(.failed(.bucket(.isGone(transfer))), to: transfer.id) }
         let finisher = ObjectFinisher(
             client: client, store: store, task: transfer.task, destination: destination,
@@ -125,7 +125,7 @@ extension Scheduler {
             return await feed(.failed(.source(.isGone(object.bucket))), to: transfer.id)
         }
         let exchange = client.nextID()
-        handles[transfer.id]?.fetching = (client, exchange)
+        flights[transfer.id]?.fetching = (client, exchange)
         turn.errands.append { [self] in
             do {
                 try await fetch(object, for: transfer.task, client, exchange)

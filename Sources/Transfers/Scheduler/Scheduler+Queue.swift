@@ -26,7 +26,8 @@ extension Scheduler {
         if commits.hasLostTasks { await takeBackLost() }
         let ended = batch
         batch = Batch(advancing: batch.advancing, mayWaitForDisk: batch.mayWaitForDisk)
-        let sessions = ended.sessions.union(ended.settlements.lazy.compactMap { self.transfers[$0.task]?.task.session })
+        let sessions = ended.sessions.union(
+            ended.settlements.lazy.compactMap { self.flights[$0.task]?.transfer.task.session })
         commits.storing = Set(ended.settlements.lazy.map(\.task))
         commits.begun += 1
         defer {
@@ -94,7 +95,7 @@ extension Scheduler {
 
     /// Requeues claimed tasks that the scheduler does not know. Nothing is claimed meanwhile.
     private func takeBackLost() async {
-        let known = Set(transfers.keys).union(batch.settlements.lazy.map(\.task))
+        let known = Set(flights.keys).union(batch.settlements.lazy.map(\.task))
         do {
             outlet.handle(try await store.takeBack(but: known, at: clock.now))
             commits.hasLostTasks = false
@@ -117,26 +118,26 @@ extension Scheduler {
 
     private func begin(_ task: ClaimedTask, in round: Agenda.Round) async {
         if let lane = round.lanes[task.lane] { await begin(task, lane) }
-        guard transfers[task.id] == nil else { return }
+        guard flights[task.id] == nil else { return }
         let now = clock.now
         agenda.withLock { $0.solo.ended(task.id, at: now) }
     }
 
     /// Interrupts all transfers, without a charged attempt, for a task that has to run alone.
     private func makeRoom() async {
-        for (id, transfer) in transfers where transfer.stop == nil { await stop(id, .interrupted) }
+        for (id, flight) in flights where flight.transfer.stop == nil { await stop(id, .interrupted) }
     }
 
     /// Interrupts transfers, without a charged attempt, for apps that have waited too long for their share of slots.
     private func preempt() async {
         let now = clock.now
-        let candidates = transfers.values.filter { $0.stop == nil }.map { transfer in
+        let candidates = flights.values.map(\.transfer).filter { $0.stop == nil }.map { transfer in
             Preemption.Candidate(
                 task: transfer.task.id.rawValue, app: transfer.task.app.rawValue, isResumable: transfer.canGoOnLater,
                 startedAt: transfer.attempt.startedAt)
         }
         for task in agenda.withLock({ $0.victims(among: candidates, at: now) }) {
-            guard let transfer = transfers[TaskID(task)] else { continue }
+            guard let transfer = flights[TaskID(task)]?.transfer else { continue }
             log.of(transfer.name).info("a transfer makes room for those of other apps")
             await stop(transfer.id, .interrupted)
         }
@@ -185,10 +186,10 @@ extension Scheduler {
     }
 
     private func begin(_ task: ClaimedTask, _ lane: QueuedLane) async {
-        if let last = transfers[task.id] {
+        if let last = flights[task.id]?.transfer {
             // The partial file is still in use. The end of the earlier transfer, still to come, requeues the task.
             let isOutdated = last.specification.request != task.specification.request
-            transfers[task.id]?.stop = isOutdated ? .outdated : last.stop == .outdated ? .decided : last.stop
+            flights[task.id]?.transfer.stop = isOutdated ? .outdated : last.stop == .outdated ? .decided : last.stop
             return
         }
         do {
@@ -205,7 +206,7 @@ extension Scheduler {
             }
             try await cache.cookies.hold(task.session, store)
             agenda.withLock { $0.began(in: lane) }
-            (transfers[task.id], handles[task.id]) = (transfer, Handles())
+            flights[task.id] = Flight(transfer)
             await feed(.begin, to: task.id)
         } catch is BadURL {
             let error = TaskError(.badURL, failingURL: task.specification.request.url)

@@ -8,7 +8,7 @@ import TransferEngine
 extension Scheduler {
     /// Asks the server to delete a cancelled upload: once, without waiting for the response.
     func abandonUpload(_ id: TaskID) {
-        if transfers[id] != nil { uploads.abandoned.insert(id) } else { uploads.untold.append(id) }
+        if flights[id] != nil { uploads.abandoned.insert(id) } else { uploads.untold.append(id) }
     }
 
     /// Starts deletions while slots are free for them.

@@ -22,5 +22,5 @@ extension Scheduler {
         }
     }
 
-    private func isInUse(_ file: String) -> Bool { transfers.keys.contains { folder.partial($0.rawValue) == file } }
+    private func isInUse(_ file: String) -> Bool { flights.keys.contains { folder.partial($0.rawValue) == file } }
 }

@@ -22,8 +22,7 @@ package actor Scheduler {
     package nonisolated let agenda: Locked<Agenda>
     let conditions: CurrentConditions
 
-    var transfers: [TaskID: Transfer] = [:]
-    var handles: [TaskID: Handles] = [:]
+    var flights: [TaskID: Flight] = [:]
     var exchanges = Exchanges()
     var batch = Batch()
     var commits = Commits()
@@ -32,18 +31,23 @@ package actor Scheduler {
     var turn = Turn()
     var neighbours = Neighbours()
 
-    /// The resources of a transfer in flight besides its state machine.
-    struct Handles {
-        /// Shared by all writers of the partial file.
+    /// A transfer in flight: its machine, and what the machine must not hold.
+    ///
+    /// A class, so that the machine is mutated in place: it is large, and a copy costs as much as an event.
+    final class Flight {
+        var transfer: Transfer
+        /// Shared by all exchanges that write to the partial file.
         let sync = SharedSync()
-        /// Rung when the task was decided elsewhere, so that its object is not completed.
+        /// Rung when the store has decided about the task, so that its object is not completed.
         let decided = Doorbell()
-        /// Reads its content once more.
+        /// Reads the content once more.
         var reader: ContentReader?
-        /// Writes its content into a bucket.
+        /// Writes the content into a bucket.
         var writer: ObjectWriter?
-        /// Fetches its body.
+        /// Fetches the body.
         var fetching: (client: BucketClient, exchange: ExchangeID)?
+
+        init(_ transfer: Transfer) { self.transfer = transfer }
     }
 
     /// The exchanges in flight.
@@ -254,10 +258,10 @@ package actor Scheduler {
             await removeUselessFiles()
         case .nodes(let count, let hasOthers):
             neighbours = Neighbours(transferring: count, haveStore: hasOthers)
-            for session in Set(transfers.values.map(\.task.session)) { shareBandwidth(of: session) }
+            for session in Set(flights.values.map(\.transfer.task.session)) { shareBandwidth(of: session) }
         case .drain:
             agenda.withLock { $0.drain() }
-            for task in transfers.keys { await stop(task, .interrupted) }
+            for task in flights.keys { await stop(task, .interrupted) }
         }
     }
 
@@ -276,11 +280,11 @@ package actor Scheduler {
     // MARK: Seen from outside
 
     /// The transfers in flight, with their sessions.
-    package var underWay: [TaskID: SessionID] { transfers.mapValues(\.task.session) }
+    package var underWay: [TaskID: SessionID] { flights.mapValues(\.transfer.task.session) }
 
     /// Whether a task's transfer or its settlement is still in flight, or may have begun with a commit.
     package func isTransferring(_ task: TaskID, since commit: Int = 0) -> Bool {
-        commits.done < commit || transfers[task] != nil || commits.storing.contains(task)
+        commits.done < commit || flights[task] != nil || commits.storing.contains(task)
             || batch.settlements.contains { $0.task == task }
     }
 
@@ -300,7 +304,7 @@ package actor Scheduler {
 
     /// Whether nothing is in flight and everything is stored.
     package var isIdle: Bool {
-        transfers.isEmpty && batch.settlements.isEmpty && !commits.hasLostTasks && commits.done == commits.begun
+        flights.isEmpty && batch.settlements.isEmpty && !commits.hasLostTasks && commits.done == commits.begun
             && !cache.cookies.haveChanged && inbox.isEmpty
     }
 }
