@@ -17,6 +17,8 @@ final class WholeAnswer: Sendable {
         var waiting: CheckedContinuation<Answer, any Error>?
         var task: URLSessionTask?
         var isOver = false
+        /// Whether the URLSession has handed the answer over.
+        var hasAnswer = false
     }
 
     private let state = Mutex(State())
@@ -43,15 +45,16 @@ final class WholeAnswer: Sendable {
         }
         guard !isOver else { return waiting.resume(throwing: URLError(.cancelled)) }
         let task = session.dataTask(with: request) { [self] data, response, error in
+            state.withLock { ($0.hasAnswer, $0.task) = (true, nil) }
             guard let data, let response else { return end(.failure(error ?? URLError(.badServerResponse))) }
             end(.success((data, response)))
         }
         task.resume()
         let isCancelled = state.withLock { state in
-            state.task = task
+            if !state.hasAnswer { state.task = task }
             return state.isOver
         }
-        if isCancelled { Self.cancel(task) }
+        if isCancelled { cancelTask() }
     }
 
     private func end(_ result: sending Result<Answer, any Error>) {
@@ -64,9 +67,14 @@ final class WholeAnswer: Sendable {
 
     private func cancel() {
         end(.failure(URLError(.cancelled)))
-        if let task = state.withLock({ $0.task }) { Self.cancel(task) }
+        cancelTask()
     }
 
-    /// On a thread of its own, since it waits for the session's queue.
-    private static func cancel(_ task: URLSessionTask) { DispatchQueue.global().async { task.cancel() } }
+    /// Cancels the URLSession's task, on a thread of its own, since it waits for the session's queue.
+    ///
+    /// On Linux a task that is cancelled while the URLSession forgets it ends the process (`URLSession.behaviour(for:)` of
+    /// swift-corelibs-foundation). The URLSession forgets it when its completion handler returns, which waits for the lock.
+    private func cancelTask() {
+        DispatchQueue.global().async { [self] in state.withLock { $0.task?.cancel() } }
+    }
 }
