@@ -112,4 +112,22 @@ struct PlannedMoveTests {
         _ = try await fixture.store.command(.cancel(reason: nil), task: tasks.moving.id, at: fixture.now)
         #expect(try await tasks.outcome() == .cancelled)
     }
+
+    @Test
+    func `Nothing is moved for a request that the task no longer has`() async throws {
+        let tasks = try await Tasks()
+        let store = tasks.fixture.store
+        let old = tasks.other.specification.request
+        #expect(try await store.plan(Self.move, of: tasks.other.id, for: old))
+        try await tasks.fixture.settle(Settlement(task: tasks.other.id, .interrupted(TaskProgress())))
+        let request = TransferRequest(url: "https://other.example/b", method: "GET")
+        let change = TaskChanges.with {
+            $0.request = request
+            $0.origin = "https://other.example:443"
+        }
+        _ = try await store.changeTask(tasks.other.id, change, ifRevision: nil, at: tasks.fixture.now)
+        _ = try await tasks.fixture.claim()
+        #expect(try await !store.plan(Self.move, of: tasks.other.id, for: old))
+        #expect(try await store.plan(Self.move, of: tasks.other.id, for: request))
+    }
 }

@@ -10,10 +10,13 @@ package struct MoveUnderWay: Error, Hashable {
 extension Store {
     /// Records a planned move of a task's content. From then on the task ends with the outcome of the move.
     ///
-    /// - Returns: False if the task is completed, deleted or claimed by another node, so that nothing may be moved.
-    package func plan(_ move: PlannedMove, of task: TaskID) async throws -> Bool {
+    /// - Parameter request: The transferred request; `nil` for any.
+    /// - Returns: False if the task is completed, deleted, claimed by another node, or has another request, so that nothing
+    ///   may be moved.
+    package func plan(_ move: PlannedMove, of task: TaskID, for request: TransferRequest? = nil) async throws -> Bool {
         try await database.write { [documents, node] db in
-            try db.change(
+            if let request, try self.readTask(task, db)?.specification.request != request { return false }
+            return try db.change(
                 """
                 UPDATE live SET move_document = ?2 WHERE task = ?1 AND (node IS NULL OR node = ?3) \
                 AND EXISTS (SELECT 1 FROM session s JOIN app a ON a.id = s.app \

@@ -110,7 +110,7 @@ struct ContentFinisher: Sendable {
         }
         do {
             // The task was cancelled meanwhile: nothing of this attempt is stored.
-            guard try await move(partial, by: plan, below: root, of: task.id) else {
+            guard try await move(partial, by: plan, below: root, of: task) else {
                 return .interrupted(task.progress)
             }
             return .completed(.succeeded, result, plan.content)
@@ -132,20 +132,20 @@ struct ContentFinisher: Sendable {
     ///
     /// - Returns: False if the task ended before the move: the destination is unchanged.
     private func move(
-        _ partial: String, by plan: PlannedMove, below root: String, of task: TaskID
+        _ partial: String, by plan: PlannedMove, below root: String, of task: ClaimedTask
     ) async throws -> Bool {
         var plan = plan
         let (source, destination, disk) = (folder.absolute(partial), plan.destination, folder.disk)
-        guard try await store.plan(plan, of: task) else { return false }
+        guard try await store.plan(plan, of: task.id, for: task.specification.request) else { return false }
         let isMoved = try await disk.moveBeneath(
             source: source, root: root, path: destination.path, replace: destination.replace)
         if isMoved { return true }
         plan.isCopying = true
-        guard try await store.plan(plan, of: task) else { return false }
+        guard try await store.plan(plan, of: task.id, for: task.specification.request) else { return false }
         let copy = plan.temporaryPath
         plan.inode = try await disk.copyBeneath(source: source, root: root, path: copy)
         plan.isCopying = false
-        guard try await store.plan(plan, of: task) else {
+        guard try await store.plan(plan, of: task.id, for: task.specification.request) else {
             try await disk.removeBeneath(root: root, path: copy)
             return false
         }
