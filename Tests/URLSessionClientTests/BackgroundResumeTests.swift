@@ -73,6 +73,17 @@ struct BackgroundResumeTests {
         #expect(found.error == nil)
     }
 
+    @Test func `A download that a policy forbids has no resume data, and names the policy`() async throws {
+        let house = try await House()
+        let session = BackgroundSessionTests.session(house, Recorder())
+        let task = session.downloadTask(with: try #require(URL(string: "http://169.254.169.254/")))
+        task.resume()
+        try await eventually("the refusal") { task.state == .completed }
+        let error = try #require(task.error as? URLError)
+        #expect(error.errorCode == -1022 && error.taskError?.policy == "egress")
+        #expect(error.localizedDescription.contains("egress policy") && error.downloadTaskResumeData == nil)
+    }
+
     @Test func `Resume data of another session are refused`() async throws {
         let house = try await House()
         let session = BackgroundSessionTests.session(house, Recorder(), configuration: Self.once)
@@ -193,6 +204,7 @@ struct BackgroundResumeTests {
         let transactions = try #require(recorder.all.metrics.first).transactionMetrics
         #expect(transactions.map(\.request.url?.path) == ["/old", "/new"])
         #expect(transactions.map(\.request.httpMethod) == ["POST", "GET"])
+        #expect(transactions.allSatisfy { $0.resourceFetchType == .networkLoad })
         let responses = transactions.compactMap { $0.response as? HTTPURLResponse }
         #expect(responses.map(\.statusCode) == [302, 200] && responses.map(\.url?.path) == ["/old", "/new"])
         #expect(responses.map { $0.value(forHTTPHeaderField: "X-Last") } == [nil, "yes"])

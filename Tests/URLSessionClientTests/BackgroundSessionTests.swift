@@ -43,7 +43,7 @@ struct BackgroundSessionTests {
         gate.open()
         try await eventually("the end") { recorder.messages.last == "completed a" }
         #expect(recorder.messages == ["created", "downloaded a", "metrics", "completed a"])
-        #expect(recorder.all.files["a"] == Content.bytes(seed: 1, length: 300_000))
+        #expect(recorder.all.files["a"] == Content.bytes(seed: 1, length: 300_000) && recorder.all.peak == 300_000)
         #expect(recorder.all.places.allSatisfy { !FileManager.default.fileExists(atPath: $0.path) })
         #expect(task.state == .completed && task.error == nil && task.countOfBytesReceived == 300_000)
         #expect((task.response as? HTTPURLResponse)?.statusCode == 200 && task.progress.isFinished)
@@ -76,6 +76,7 @@ struct BackgroundSessionTests {
         #expect(recorder.all.answers == bytes)
         #expect(recorder.messages == ["created", "metrics", "data", "completed "])
         #expect(task.countOfBytesSent == 100_000 && task.countOfBytesExpectedToSend == 100_000)
+        #expect(recorder.all.sent == 100_000)
         #expect(task.progress.isFinished)
     }
 

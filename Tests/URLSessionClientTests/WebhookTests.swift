@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import Wire
 
@@ -95,5 +96,6 @@ struct WebhookTests {
     @Test(arguments: ["", "whsec_", "whsec_not base64", "whsec_AAA"])
     func `A secret that is none makes no verifier`(_ secret: String) {
         #expect(Self.outcome(secrets: [secret]) == .unusableSecret)
+        #expect(WebhookError.unusableSecret.localizedDescription.contains("whsec_"))
     }
 }

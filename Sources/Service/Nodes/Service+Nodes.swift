@@ -124,7 +124,7 @@ extension Service {
         if !buried.isEmpty {
             nodes.takeOvers.add(Int64(buried.count))
             log.warning(
-                "nodes died, their work goes on here and elsewhere", ("nodes", buried.joined(separator: " ")),
+                "nodes died, and the living nodes took over their work", ("nodes", buried.joined(separator: " ")),
                 ("tasks", tasks))
         }
         // The tasks of dead nodes are resumed by other nodes, perhaps by this one.

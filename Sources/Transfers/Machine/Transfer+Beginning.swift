@@ -94,7 +94,7 @@ extension Transfer {
 
     // MARK: The end from outside
 
-    mutating func halt(_ reason: Stop, _ world: Surroundings) -> [Effect] {
+    mutating func halt(_ reason: Stop) -> [Effect] {
         if stop != .outdated { stop = reason }
         let effects = exchanges.map(Effect.stop)
         guard let segmented, segmented.connections.isEmpty, !segmented.isReading else { return effects }

@@ -157,7 +157,7 @@ extension Transfer {
         case .connect(let source, let isOwn, let positions): connect(to: source, isOwn: isOwn, positions, world)
         case .widened: proceed(afterWidening: true, world)
         case .read(let reading): take(reading, world)
-        case .stop(let stop): halt(stop, world)
+        case .stop(let stop): halt(stop)
         }
     }
 }

@@ -18,8 +18,7 @@ extension Scheduler {
         let canAsk = event.mayEndAttempt && flight.transfer.mayAsk(after: event) ? await canAsk(flight.transfer) : false
         let world = Transfer.Surroundings(
             now: clock.now, jitter: event.mayEndAttempt ? Double.random(in: 0..<1) : 0, exchange: exchanges.take(),
-            canAsk: canAsk,
-            largestContent: engine.room.largest, uploadVersions: uploads.versions)
+            canAsk: canAsk, largestContent: engine.room.largest, uploadVersions: uploads.versions)
         for effect in flight.transfer.handle(event, in: world) { await carryOut(effect, id) }
     }
 
@@ -183,7 +182,8 @@ extension Scheduler {
             case .adopt(let adopted): try? await folder.move(adopted, to: file)
             case .removePartialFile: try await folder.remove(file)
             case .keep(let ranges): try await folder.keep(ranges, of: file)
-            default: await feed(.found(size: try await folder.size(file)), to: transfer.id)
+            case .find: await feed(.found(size: try await folder.size(file)), to: transfer.id)
+            default: break
             }
         } catch {
             log.of(transfer.name).error("task could not be started", ("error", "\(error)"))
@@ -218,7 +218,7 @@ extension Scheduler {
             let isWhole = isLast && reader.position == total
             let reading = Transfer.Reading(
                 result: result, position: reader.position, digests: isWhole ? reader.finish() : [:])
-            inbox.tell(.event(id, Scheduler.Incident(.read(reading))))
+            inbox.tell(.event(id, Incident(.read(reading))))
         }
     }
 }

@@ -37,7 +37,7 @@ extension Scheduler {
         let writer = ObjectWriter(
             of: id, to: destination, client, mediaType: transfer.attempt.mediaType, store: store,
             disk: engine.disk.of(transfer.task.app.rawValue), clock: clock
-        ) { inbox.tell(.event(id, Scheduler.Incident(.wrote(exchange, $0)))) }
+        ) { inbox.tell(.event(id, Incident(.wrote(exchange, $0)))) }
         flights[id]?.writer = writer
         let (upload, algorithms) = (transfer.progress.multipart, transfer.specification.digestsWanted)
         turn.errands.append { await writer.run(goingOnWith: upload, algorithms) }
@@ -132,7 +132,7 @@ extension Scheduler {
                 inbox.tell(.settled(Settlement(task: transfer.id, .interrupted(transfer.progress))))
             } catch {
                 let fault = (error as? BucketFault).map(LocalFault.source) ?? LocalFault(storing: error)
-                inbox.tell(.event(transfer.id, Scheduler.Incident(.failed(fault))))
+                inbox.tell(.event(transfer.id, Incident(.failed(fault))))
             }
         }
     }
