@@ -163,25 +163,6 @@ package class Connection {
     /// - Returns: Whether there may be more. PostgreSQL needs no such call.
     package func returnFreePages() throws(SQLError) -> Bool { false }
 
-    // MARK: Nodes
-
-    /// The processes that share the database, by name. None with SQLite.
-    package func nodes() throws(SQLError) -> [Node] { [] }
-
-    /// Takes over the places of nodes with an expired lease: these nodes cannot commit any more.
-    ///
-    /// - Parameter node: The calling node, which is alive.
-    /// - Returns: The names of the nodes.
-    package func buryNodes(but node: String) throws(SQLError) -> [String] { [] }
-
-    /// Stores a node's description for other nodes.
-    package func describe(node: String, as document: [UInt8]) throws(SQLError) {}
-
-    /// Requests the drain of a node.
-    ///
-    /// - Returns: Whether a node of that name exists.
-    package func drain(node: String) throws(SQLError) -> Bool { false }
-
     /// Runs `body` in a read transaction with one snapshot.
     ///
     /// - Parameter deadline: When the read is interrupted, by the monotonic clock in milliseconds.

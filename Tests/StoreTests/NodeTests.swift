@@ -605,11 +605,11 @@ final class NodeTests {
         profile.roles = ["api"]
         profile.load = 1.5
         try await first.store.nodes.describe(profile)
-        try await second.store.nodes.drain(node: "first")
+        try await second.store.nodes.drain("first")
         let nodes = try await second.store.nodes.list()
         #expect(nodes.map(\.id) == ["first", "second"])
         #expect(nodes[0].profile == profile && nodes[0].isDraining && nodes[0].isAlive && !nodes[1].isDraining)
-        await #expect(throws: DomainError.notFound) { try await first.store.nodes.drain(node: "third") }
+        await #expect(throws: DomainError.notFound) { try await first.store.nodes.drain("third") }
     }
 
     @Test func `News tell what changed, for what is watched alone`() async throws {
