@@ -143,8 +143,8 @@ package class Connection {
 
     /// Runs a statement for each list of values, in any order. PostgreSQL gets one statement for many lists.
     ///
-    /// - Parameter sql: `INSERT INTO … VALUES (?1, …)`; or `UPDATE` or `DELETE` whose last `WHERE` is its own and whose
-    ///   lists refer to different rows.
+    /// - Parameter sql: `INSERT INTO … VALUES (?1, …)`, with `ON CONFLICT` if needed; or `UPDATE` or `DELETE` whose last
+    ///   `WHERE` is its own. The lists refer to different rows.
     package func executeAll(_ sql: StaticString, _ lists: [[(any SQLBindable)?]]) throws(SQLError) {
         for values in lists { try enqueue(sql, values) }
     }

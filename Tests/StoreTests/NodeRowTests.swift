@@ -1,4 +1,5 @@
 import Base
+import Core
 import Glibc
 import SQL
 import TestSupport
