@@ -7,7 +7,7 @@ import URLSessionClient
 import Wire
 
 /// What a command has: its words, where it writes, and the service.
-struct Call: Sendable {
+struct Invocation: Sendable {
     let words: CallWords
     let output: Output
     let settings: Settings
@@ -35,14 +35,15 @@ enum Tool {
 
     private static func run(_ words: CallWords) async -> Int32 {
         let output = Output(isJSON: words.flag("json"), isQuiet: words.flag("quiet"))
-        let call: Call
+        let call: Invocation
         do {
             let settings = words.command.isLocal ? Settings() : try Settings.found(for: words)
             guard let url = URL(string: settings.url), url.host() != nil, ["http", "https"].contains(url.scheme) else {
                 throw Failure("\(settings.url) is no URL of a service", status: 2)
             }
             if let file = settings.certificates { try trust(file) }
-            call = Call(words: words, output: output, settings: settings, client: Client(url: url, key: settings.key))
+            call = Invocation(
+                words: words, output: output, settings: settings, client: Client(url: url, key: settings.key))
         } catch {
             return complain(about: error)
         }
@@ -74,7 +75,7 @@ enum Tool {
         return 2
     }
 
-    private static func complain(about error: any Error, _ call: Call? = nil) -> Int32 {
+    private static func complain(about error: any Error, _ call: Invocation? = nil) -> Int32 {
         if let fault = error as? CallWords.Fault { return complain(about: fault) }
         let failure = Failure(of: error, at: call?.settings.url, call?.words)
         failure.lines.forEach { Output.complain($0) }

@@ -127,7 +127,7 @@ struct ToolTests {
     ])
     func `Names of servers stay in the folder`(_ suggested: String, _ path: String) {
         let task = task("http://h/x", suggested: suggested)
-        #expect(Place.folder("/f").path(for: task, besides: []) == path)
+        #expect(SaveLocation.folder("/f").path(for: task, besides: []) == path)
     }
 
     @Test(arguments: [
@@ -135,7 +135,7 @@ struct ToolTests {
         ("http://h/%2e%2e%2fetc", "/f/etc"), ("http://h/.profile", "/f/.profile"),
     ])
     func `Without a name of the server the URL has one`(_ url: String, _ path: String) {
-        #expect(Place.folder("/f/").path(for: task(url), besides: []) == path)
+        #expect(SaveLocation.folder("/f/").path(for: task(url), besides: []) == path)
     }
 
     @Test(arguments: [
@@ -147,23 +147,23 @@ struct ToolTests {
 
     @Test func `A long name is cut at its front, so that it keeps its extension`() {
         let long = task("http://h/x", suggested: String(repeating: "ä", count: 200) + ".tar")
-        let path = Place.folder("/f").path(for: long, besides: [])
+        let path = SaveLocation.folder("/f").path(for: long, besides: [])
         #expect(path == "/f/" + String(repeating: "ä", count: 98) + ".tar")
     }
 
     @Test func `Two downloads of one call never share a file`() {
         let task = task("http://h/a.tar")
-        #expect(Place.folder("/f").path(for: task, besides: ["/f/a.tar"]) == "/f/a-2.tar")
-        #expect(Place.folder("/f").path(for: task, besides: ["/f/a.tar", "/f/a-2.tar"]) == "/f/a-3.tar")
+        #expect(SaveLocation.folder("/f").path(for: task, besides: ["/f/a.tar"]) == "/f/a-2.tar")
+        #expect(SaveLocation.folder("/f").path(for: task, besides: ["/f/a.tar", "/f/a-2.tar"]) == "/f/a-3.tar")
     }
 
     @Test func `A place comes back from its task`() {
-        for place in [Place.folder("/f/"), .file("/f/a"), .standardOutput] {
+        for place in [SaveLocation.folder("/f/"), .file("/f/a"), .standardOutput] {
             var task = task("http://h/a")
-            task.metadata[Place.key] = place.text
-            #expect(Place(keptWith: task) == place)
+            task.metadata[SaveLocation.key] = place.text
+            #expect(SaveLocation(keptWith: task) == place)
         }
-        #expect(Place(keptWith: task("http://h/a")) == .nowhere)
+        #expect(SaveLocation(keptWith: task("http://h/a")) == .nowhere)
     }
 
     // MARK: Words

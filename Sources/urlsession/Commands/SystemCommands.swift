@@ -6,9 +6,9 @@ import Wire
 enum SystemCommands {
     // MARK: Conditions
 
-    static func conditions(_ call: Call) async throws { try show(try await call.client.conditions(), call) }
+    static func conditions(_ call: Invocation) async throws { try show(try await call.client.conditions(), call) }
 
-    static func setConditions(_ call: Call) async throws {
+    static func setConditions(_ call: Invocation) async throws {
         let path = call.words.text("FILE") ?? "-"
         let name = path == "-" ? "standard input" : path
         let bytes = path == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(path)
@@ -22,7 +22,7 @@ enum SystemCommands {
         try show(try await call.client.setConditions(conditions), call)
     }
 
-    private static func show(_ conditions: Conditions, _ call: Call) throws {
+    private static func show(_ conditions: Conditions, _ call: Invocation) throws {
         try call.output.show(conditions, lines)
     }
 
@@ -51,12 +51,12 @@ enum SystemCommands {
 
     // MARK: Nodes
 
-    static func nodes(_ call: Call) async throws {
+    static func nodes(_ call: Invocation) async throws {
         try await call.output.list(
             ["node", "state", "roles", "transfers", "version", "URL"], { _ in try await call.client.nodes() }, row)
     }
 
-    static func drain(_ call: Call) async throws {
+    static func drain(_ call: Invocation) async throws {
         try call.output.show(try await call.client.drainNode(call.words.text("ID") ?? "")) {
             [row($0).joined(separator: "\t")]
         }

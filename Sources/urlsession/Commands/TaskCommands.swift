@@ -4,13 +4,13 @@ import Wire
 
 /// Sessions from outside.
 enum SessionCommands {
-    static func list(_ call: Call) async throws {
+    static func list(_ call: Invocation) async throws {
         try await call.output.list(
             ["session", "state", "running", "completed"],
             { try await call.client.sessions(cursor: $0, limit: 1000) }, row)
     }
 
-    static func open(_ call: Call) async throws {
+    static func open(_ call: Invocation) async throws {
         var configuration: SessionConfiguration?
         if let path = call.words.text("configuration") {
             guard let bytes = LocalFiles.read(path) else {
@@ -27,7 +27,7 @@ enum SessionCommands {
         try call.output.show(session) { [row($0).joined(separator: "\t")] }
     }
 
-    static func close(_ call: Call) async throws {
+    static func close(_ call: Invocation) async throws {
         let name = call.words.text("SESSION") ?? ""
         if call.words.flag("forget") {
             try await call.client.deleteSession(name)
@@ -47,7 +47,7 @@ enum SessionCommands {
 
 /// Tasks from outside.
 enum TaskCommands {
-    static func list(_ call: Call) async throws {
+    static func list(_ call: Invocation) async throws {
         let words = call.words
         let states = words.list("state").map { TaskState(rawValue: $0) }
         let outcomes = words.list("outcome").map { TaskOutcome(rawValue: $0) }
@@ -79,13 +79,13 @@ enum TaskCommands {
         ]
     }
 
-    static func show(_ call: Call) async throws {
+    static func show(_ call: Invocation) async throws {
         let session = call.words.text("SESSION") ?? ""
         let task = try await call.client.task(call.words.number("TASK") ?? 0, in: session)
         try call.output.show(task) { Explain.lines($0, in: session) }
     }
 
-    static func tell(_ call: Call) async throws {
+    static func tell(_ call: Invocation) async throws {
         let words = call.words
         let session = words.text("SESSION") ?? ""
         guard let command = Client.Command(rawValue: words.command.name) else { return }
@@ -114,9 +114,9 @@ enum TaskCommands {
         }
     }
 
-    static func content(_ call: Call) async throws {
+    static func content(_ call: Invocation) async throws {
         let (session, number) = (call.words.text("SESSION") ?? "", call.words.number("TASK") ?? 0)
-        switch call.words.text("output").map({ Place($0) }) ?? .standardOutput {
+        switch call.words.text("output").map({ SaveLocation($0) }) ?? .standardOutput {
         case .standardOutput, .nowhere:
             try await call.client.content(ofTask: number, in: session) { try Terminal.write($0.bytes) }
         case let place:
@@ -132,7 +132,7 @@ enum TaskCommands {
 
 /// A task in words.
 enum Explain {
-    static func run(_ call: Call) async throws {
+    static func run(_ call: Invocation) async throws {
         let (session, number) = (call.words.text("SESSION") ?? "", call.words.number("TASK") ?? 0)
         let task = try await call.client.task(number, in: session)
         var events: [Event] = []

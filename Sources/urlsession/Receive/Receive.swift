@@ -3,12 +3,12 @@ import Wire
 
 /// `receive`: an app that only prints, saves and completes.
 struct Receive {
-    private let call: Call
+    private let call: Invocation
 
     /// Of `urlsessiond serve --dev`.
     private static let developmentSecret = "whsec_" + Base64.encode([UInt8](repeating: 0, count: 32))
 
-    static func run(_ call: Call) async throws {
+    static func run(_ call: Invocation) async throws {
         let words = call.words
         let webhook = try verifier(call)
         let listener = try WebhookListener(words.text("listen") ?? WebhookListener.standardAddress)
@@ -36,7 +36,7 @@ struct Receive {
         try Task.checkCancellation()
     }
 
-    private static func verifier(_ call: Call) throws -> URLSessionClient.Webhook {
+    private static func verifier(_ call: Invocation) throws -> URLSessionClient.Webhook {
         var secret = call.settings.webhookSecret ?? developmentSecret
         if let path = call.words.text("secret-file") {
             guard let bytes = LocalFiles.read(path) else { throw Failure("\(path) cannot be read") }

@@ -1,6 +1,6 @@
 /// The words of one call, sorted by the table.
 struct CallWords: Sendable {
-    let command: Command
+    let command: Subcommand
     private(set) var arguments: [String: [String]] = [:]
     private(set) var options: [String: [String]] = [:]
 
@@ -14,7 +14,7 @@ struct CallWords: Sendable {
     enum Parsed {
         case run(CallWords)
         /// Help of a command, or of all.
-        case help(Command?)
+        case help(Subcommand?)
         /// Help of the commands with this first word.
         case family(String)
         case version
@@ -62,7 +62,7 @@ struct CallWords: Sendable {
         throw unknown(name)
     }
 
-    private static func parse(_ words: [String], of command: Command) throws(Fault) -> Parsed {
+    private static func parse(_ words: [String], of command: Subcommand) throws(Fault) -> Parsed {
         var call = CallWords(command: command)
         var (rest, plain, onlyPlain) = (words[...], [String](), false)
         while let word = rest.popFirst() {
@@ -125,7 +125,7 @@ struct CallWords: Sendable {
         if let word = rest.first { throw fault("\(word) is one word too many") }
     }
 
-    private func check(_ text: String, _ kind: Command.Kind, _ name: String?) throws(Fault) {
+    private func check(_ text: String, _ kind: Subcommand.Kind, _ name: String?) throws(Fault) {
         guard let name else { return }
         switch kind {
         case .text, .file, .session: if text.isEmpty { throw fault("\(name) must not be empty") }

@@ -22,7 +22,7 @@ enum Help {
             .joined(separator: "\n")
     }
 
-    static func command(_ command: Command) -> String {
+    static func command(_ command: Subcommand) -> String {
         var lines = ["urlsession \(command.name): \(command.summary)", "", "usage: \(command.usage)"]
         if !command.about.isEmpty { lines += [""] + paragraphs(command.about) }
         if !command.arguments.isEmpty {
@@ -37,7 +37,7 @@ enum Help {
         return lines.joined(separator: "\n")
     }
 
-    static func describe(_ help: String, _ kind: Command.Kind) -> String {
+    static func describe(_ help: String, _ kind: Subcommand.Kind) -> String {
         switch kind {
         case .choice(let words), .choices(let words): "\(help): \(words.joined(separator: ", "))"
         default: help

@@ -5,7 +5,7 @@ enum ManualPage {
         [("urlsession.1", overview())] + CommandTable.all.map { (fileName($0), command($0)) }
     }
 
-    static func fileName(_ command: Command) -> String { "\(title(command)).1" }
+    static func fileName(_ command: Subcommand) -> String { "\(title(command)).1" }
 
     static func overview() -> String {
         var page = head("urlsession")
@@ -27,7 +27,7 @@ enum ManualPage {
         return page + statuses() + seeAlso
     }
 
-    static func command(_ command: Command) -> String {
+    static func command(_ command: Subcommand) -> String {
         var page = head(title(command))
         page += section("NAME") + "\(escape(title(command))) \\- \(escape(command.summary))\n"
         page += section("SYNOPSIS") + ".B urlsession \(escape(command.name))\n"
@@ -51,7 +51,7 @@ enum ManualPage {
         return page + statuses() + seeAlso
     }
 
-    private static func title(_ command: Command) -> String {
+    private static func title(_ command: Subcommand) -> String {
         "urlsession-" + command.name.replacing(" ", with: "-")
     }
 
@@ -61,7 +61,7 @@ enum ManualPage {
 
     private static func section(_ name: String) -> String { ".SH \(name)\n" }
 
-    private static func options(_ options: [Command.Option]) -> String {
+    private static func options(_ options: [Subcommand.Option]) -> String {
         options.map { option in
             let short = option.short.map { "\\fB\\-\($0)\\fR, " } ?? ""
             let value = option.value.map { " \\fI\(escape($0))\\fR" } ?? ""

@@ -6,7 +6,7 @@ import Wire
 enum Transfers {
     // MARK: get
 
-    static func get(_ call: Call) async throws {
+    static func get(_ call: Invocation) async throws {
         let words = call.words
         try User.checkStandardInput(words)
         let place = try Self.place(words)
@@ -26,8 +26,8 @@ enum Transfers {
     }
 
     /// Where contents are saved: nowhere where they go into a bucket.
-    private static func place(_ words: CallWords) throws -> Place {
-        guard words.text("into") != nil else { return Place(words.text("output")) }
+    private static func place(_ words: CallWords) throws -> SaveLocation {
+        guard words.text("into") != nil else { return SaveLocation(words.text("output")) }
         guard words.text("output") == nil else {
             throw CallWords.Fault(text: "what goes --into a bucket is not saved with -o as well", command: "get")
         }
@@ -42,7 +42,7 @@ enum Transfers {
         }
         var key = parts[1]
         if key.isEmpty || key.hasSuffix("/") {
-            guard let name = source.name ?? Place.lastPart(of: source.url) else {
+            guard let name = source.name ?? SaveLocation.lastPart(of: source.url) else {
                 throw source.failure("\(source.url) has no name: give --into a whole KEY")
             }
             key += name
@@ -70,7 +70,7 @@ enum Transfers {
     }
 
     /// Refuses before anything is handed over what could only fail in the end.
-    private static func check(_ place: Place, _ urls: [Source], _ words: CallWords) throws {
+    private static func check(_ place: SaveLocation, _ urls: [Source], _ words: CallWords) throws {
         let hasNames = urls.contains { $0.name != nil }
         switch place {
         case .file(let path):
@@ -100,7 +100,7 @@ enum Transfers {
     }
 
     private static func download(
-        _ source: Source, _ place: Place, _ headers: StringMap, _ words: CallWords
+        _ source: Source, _ place: SaveLocation, _ headers: StringMap, _ words: CallWords
     ) throws -> TaskCreation {
         let request: TransferRequest
         do throws(Failure) {
@@ -109,7 +109,7 @@ enum Transfers {
             throw source.failure(error.lines.joined(separator: "; "))
         }
         var task = TaskCreation.download(request)
-        task.metadata[Place.key] = source.place(in: place).text
+        task.metadata[SaveLocation.key] = source.place(in: place).text
         if let into = words.text("into") { task.destination = try destination(into, of: source, words) }
         if let segments = words.text("segments") {
             task.segments = segments == "auto" ? .auto : .count(Int(segments) ?? 1)
@@ -136,7 +136,7 @@ enum Transfers {
 
     // MARK: put
 
-    static func put(_ call: Call) async throws {
+    static func put(_ call: Invocation) async throws {
         let words = call.words
         guard let file = words.text("FILE"), let url = words.text("URL") else { return }
         try User.checkStandardInput(words)
@@ -238,20 +238,20 @@ enum Transfers {
 
     // MARK: attach
 
-    static func attach(_ call: Call) async throws {
+    static func attach(_ call: Invocation) async throws {
         let words = call.words
         guard let session = words.text("SESSION") else { return }
         let run = Run(call, session: session, isOwn: false)
         let seq = try await call.client.session(session).lastEventSeq
         var tasks: [SessionTask] = []
         try await Pages.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { tasks.append($0) }
-        let place = words.text("output").map { Place($0) }
+        let place = words.text("output").map { SaveLocation($0) }
         if words.command.name == "attach" {
             // What was retried is over; what was saved need not be looked at.
             let retried = Set(tasks.compactMap(\.retryOf))
             tasks = tasks.filter { task in
                 !retried.contains(task.taskIdentifier)
-                    && (task.state != .completed || task.metadata[Place.key] != nil
+                    && (task.state != .completed || task.metadata[SaveLocation.key] != nil
                         || task.metadata["urlsession.file"] != nil || place != nil)
             }
         } else {

@@ -3,7 +3,7 @@ import Wire
 /// One command: its words, what it says about itself, and what it does.
 ///
 /// Parsing, help, completions and manual pages are all made of ``CommandTable/all``.
-struct Command: Sendable {
+struct Subcommand: Sendable {
     /// What a word may be.
     enum Kind: Sendable, Equatable {
         case text
@@ -70,7 +70,7 @@ struct Command: Sendable {
     var examples: [Example] = []
     /// Whether it talks to the service.
     var isLocal = false
-    let run: @Sendable (Call) async throws -> Void
+    let run: @Sendable (Invocation) async throws -> Void
 
     /// All options it takes.
     var allOptions: [Option] { options + (isLocal ? [] : CommandTable.connection) + CommandTable.common }
@@ -84,7 +84,7 @@ struct Command: Sendable {
 /// Commands that belong together.
 struct CommandGroup: Sendable {
     let title: String
-    let commands: [Command]
+    let commands: [Subcommand]
 }
 
 /// All there is.
@@ -92,31 +92,31 @@ enum CommandTable {
     static let version = Release.version
 
     static let groups = [
-        CommandGroup(title: "Transfers", commands: Command.transfers),
-        CommandGroup(title: "Sessions and tasks", commands: Command.tasks),
-        CommandGroup(title: "Events and questions", commands: Command.events),
-        CommandGroup(title: "Webhooks", commands: Command.webhooks),
-        CommandGroup(title: "Operators (with the admin key)", commands: Command.operators),
-        CommandGroup(title: "This tool", commands: Command.local),
+        CommandGroup(title: "Transfers", commands: Subcommand.transfers),
+        CommandGroup(title: "Sessions and tasks", commands: Subcommand.tasks),
+        CommandGroup(title: "Events and questions", commands: Subcommand.events),
+        CommandGroup(title: "Webhooks", commands: Subcommand.webhooks),
+        CommandGroup(title: "Operators (with the admin key)", commands: Subcommand.operators),
+        CommandGroup(title: "This tool", commands: Subcommand.local),
     ]
 
     static let all = groups.flatMap(\.commands)
 
     /// Options of every command that talks to the service.
     static let connection = [
-        Command.Option(name: "profile", value: "NAME", help: "use this part of the configuration file"),
-        Command.Option(name: "url", value: "URL", help: "where the service listens"),
-        Command.Option(
+        Subcommand.Option(name: "profile", value: "NAME", help: "use this part of the configuration file"),
+        Subcommand.Option(name: "url", value: "URL", help: "where the service listens"),
+        Subcommand.Option(
             name: "ca-file", value: "FILE", kind: .file,
             help: "certificates (PEM) that an https service is trusted by, instead of those of this machine"),
-        Command.Option(name: "json", help: "write JSON as the API has it, a document a line"),
-        Command.Option(name: "quiet", short: "q", help: "write nothing but errors"),
+        Subcommand.Option(name: "json", help: "write JSON as the API has it, a document a line"),
+        Subcommand.Option(name: "quiet", short: "q", help: "write nothing but errors"),
     ]
 
     /// Options of every command.
     static let common = [
-        Command.Option(name: "help", short: "h", help: "tell about the command"),
-        Command.Option(name: "version", help: "tell the version"),
+        Subcommand.Option(name: "help", short: "h", help: "tell about the command"),
+        Subcommand.Option(name: "version", help: "tell the version"),
     ]
 
     /// The exit statuses, for help and manual.
@@ -136,8 +136,8 @@ enum CommandTable {
         ("URLSESSION_WEBHOOK_SECRET", "the secret that `receive` verifies signatures with"),
     ]
 
-    static func named(_ name: String) -> Command? { all.first { $0.name == name } }
+    static func named(_ name: String) -> Subcommand? { all.first { $0.name == name } }
 
     /// The commands whose first word is this, where that alone is none.
-    static func family(_ word: String) -> [Command] { all.filter { $0.name.hasPrefix(word + " ") } }
+    static func family(_ word: String) -> [Subcommand] { all.filter { $0.name.hasPrefix(word + " ") } }
 }
