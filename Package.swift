@@ -93,7 +93,7 @@ let package = Package(
 
         // The examples' own packages build them for a reader; here they are built to be tested.
         .executableTarget(
-            name: "swift-receiver", dependencies: ["URLSessionClient", "Wire"],
+            name: "swift-receiver", dependencies: ["URLSessionClient"],
             path: "examples/swift-receiver/Sources/receiver"),
         .executableTarget(
             name: "first-download", dependencies: ["URLSessionClient"], path: "examples/first-download"),

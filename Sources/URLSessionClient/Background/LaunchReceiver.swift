@@ -83,9 +83,9 @@ public final class LaunchReceiver: Sendable {
         let bytes = Array(body)
         let payload: WebhookPayload
         do {
-            payload = try webhook.verify(headers: headers, body: bytes, now: Int64(Date().timeIntervalSince1970))
+            payload = try webhook.verify(headers: headers, body: bytes)
         } catch {
-            return Response(status: error == .unreadable ? 400 : 401, reason: "\(error)")
+            return Response(error)
         }
         do {
             try launch(payload)
@@ -135,4 +135,9 @@ public final class LaunchReceiver: Sendable {
             }
         }
     }
+}
+
+extension LaunchReceiver.Response {
+    /// The answer to a webhook that is not believed.
+    init(_ error: WebhookError) { self.init(status: error == .unreadable ? 400 : 401, reason: "\(error)") }
 }

@@ -18,7 +18,7 @@ extension Subcommand {
             options: [
                 Option(
                     name: "listen", short: "l", value: "ADDR:PORT",
-                    help: "where to listen (\(WebhookListener.standardAddress)); port 0 picks one"),
+                    help: "where to listen (\(Receive.standardAddress)); port 0 picks one"),
                 Option(
                     name: "webhook-url", value: "URL", help: "what the service calls instead, such as a tunnel to here"),
                 Option(name: "no-register", help: "leave the app's webhook as it is"),
