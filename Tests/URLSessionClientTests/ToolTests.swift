@@ -1,3 +1,4 @@
+import Options
 import Testing
 import Wire
 
@@ -64,9 +65,18 @@ struct ToolTests {
 
     @Test(arguments: [
         ("1", 1), ("500k", 512_000), ("500K", 512_000), ("1.5M", 1_572_864), ("1g", 1_073_741_824),
+        ("0", 0), ("2T", 2_199_023_255_552),
     ])
     func `Rates are read as curl reads them`(_ text: String, _ bytes: Int64) {
-        #expect(CallWords.rate(text) == bytes)
+        #expect(Amount.bytes(text) == bytes)
+    }
+
+    @Test(arguments: [
+        ("90", 90), ("1.5h", 5400), ("2d", 172_800), ("5M", nil), ("-1", nil), ("soon", nil), ("", nil), ("1e9", nil),
+        ("nan", nil),
+    ])
+    func `Times are seconds unless they have a unit, less than a billion of them`(_ text: String, _ seconds: Double?) {
+        #expect(Amount.seconds(text) == seconds)
     }
 
     @Test func `Options of a session make its configuration and its name`() throws {
@@ -109,7 +119,7 @@ struct ToolTests {
     }
 
     @Test func `Roff takes no word for its own`() {
-        #expect(ManualPage.escape(".it's a-b\\c") == "\\&.it\\(aqs a\\-b\\ec")
+        #expect(Roff.escape(".it's a-b\\c") == "\\&.it\\(aqs a\\-b\\ec")
     }
 
     // MARK: Names

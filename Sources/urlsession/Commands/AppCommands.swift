@@ -1,4 +1,5 @@
 import Glibc
+import Options
 import URLSessionClient
 import Wire
 
@@ -158,7 +159,7 @@ enum AppCommands {
         case "never": interval = .never
         case "minimum": interval = .minimum
         default:
-            guard let seconds = CallWords.seconds(word) else {
+            guard let seconds = Amount.seconds(word) else {
                 throw CallWords.Fault(
                     text: "INTERVAL must be never, minimum or a time such as 3600 or 1h: \(word)", command: "refresh")
             }

@@ -1,3 +1,5 @@
+import Options
+
 extension Subcommand {
     private static let requestOptions = [
         Option(

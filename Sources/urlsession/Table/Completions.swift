@@ -1,3 +1,5 @@
+import Options
+
 /// Scripts that let shells complete the words of a call, made of the table.
 enum Completions {
     static let shells = ["bash", "zsh", "fish"]
@@ -26,7 +28,7 @@ enum Completions {
         }
     }
 
-    private static func spellings(_ option: Subcommand.Option) -> [String] {
+    private static func spellings(_ option: Option) -> [String] {
         (option.short.map { ["-\($0)"] } ?? []) + ["--\(option.name)"]
     }
 
@@ -149,7 +151,7 @@ enum Completions {
         return lines + ["        fi", "        ;;"]
     }
 
-    private static func bash(_ kind: Subcommand.Kind, _ otherwise: String) -> String {
+    private static func bash(_ kind: ValueKind, _ otherwise: String) -> String {
         switch kind {
         case .file: "COMPREPLY=($(compgen -f -- \"$word\"))"
         case .session: "_urlsession_sessions"
@@ -246,14 +248,14 @@ enum Completions {
         return (lines + end).joined(separator: "\n")
     }
 
-    private static func zsh(_ option: Subcommand.Option) -> String {
+    private static func zsh(_ option: Option) -> String {
         let help = option.help.replacing("[", with: "(").replacing("]", with: ")").replacing(":", with: ",")
         let value = option.value.map { ":\($0.replacing(":", with: " ")):\(zsh(option.kind))" } ?? ""
         let repeated = option.isRepeated ? "*" : ""
         return spellings(option).map { quoted("\(repeated)\($0)[\(help)]\(value)") }.joined(separator: " ")
     }
 
-    private static func zsh(_ kind: Subcommand.Kind) -> String {
+    private static func zsh(_ kind: ValueKind) -> String {
         switch kind {
         case .file: "_files"
         case .session: "_urlsession_sessions"
@@ -329,14 +331,14 @@ enum Completions {
         return (lines + [""]).joined(separator: "\n")
     }
 
-    private static func fish(_ option: Subcommand.Option, when condition: String) -> String {
+    private static func fish(_ option: Option, when condition: String) -> String {
         let short = option.short.map { " -s \($0)" } ?? ""
         let value = option.value == nil ? "" : fish(option.kind, required: true)
         return "complete -c urlsession -n '\(condition)' -l \(option.name)\(short)\(value)"
             + " -d \(quoted(option.help))"
     }
 
-    private static func fish(_ kind: Subcommand.Kind, required: Bool) -> String {
+    private static func fish(_ kind: ValueKind, required: Bool) -> String {
         switch kind {
         case .file: required ? " -r -F" : " -F"
         case .session: (required ? " -x" : "") + " -a '(__urlsession_sessions)'"

@@ -1,34 +1,15 @@
+import Options
 import Wire
 
 /// One command: its words, what it says about itself, and what it does.
 ///
 /// Parsing, help, completions and manual pages are all made of ``CommandTable/all``.
 struct Subcommand: Sendable {
-    /// What a word may be.
-    enum Kind: Sendable, Equatable {
-        case text
-        case number(ClosedRange<Int64>)
-        /// 0 to 1.
-        case fraction
-        /// Seconds, or a number with `s`, `m`, `h` or `d` behind it.
-        case duration
-        /// Bytes per second, or a number with `k`, `M` or `G` behind it.
-        case rate
-        /// A number from 0, or `none`.
-        case limit
-        /// The name of a session of the app.
-        case session
-        case file
-        case choice([String])
-        /// One of the words or more, separated by commas.
-        case choices([String])
-    }
-
     /// A word that the command needs, or may have, in its place.
     struct Argument: Sendable {
         let name: String
         let help: String
-        var kind = Kind.text
+        var kind = ValueKind.text
         var isOptional = false
         /// Takes all words that are left. Only the last one.
         var isRepeated = false
@@ -36,21 +17,6 @@ struct Subcommand: Sendable {
         var usage: String {
             let word = isRepeated ? name + "..." : name
             return isOptional ? "[\(word)]" : word
-        }
-    }
-
-    /// A word that begins with `--`, and its value.
-    struct Option: Sendable {
-        let name: String
-        var short: Character?
-        /// What its value is called; `nil` for one that is there or not.
-        var value: String?
-        var kind = Kind.text
-        var isRepeated = false
-        let help: String
-
-        var usage: String {
-            (short.map { "-\($0), " } ?? "") + "--\(name)" + (value.map { " \($0)" } ?? "")
         }
     }
 
@@ -104,19 +70,19 @@ enum CommandTable {
 
     /// Options of every command that talks to the service.
     static let connection = [
-        Subcommand.Option(name: "profile", value: "NAME", help: "use this part of the configuration file"),
-        Subcommand.Option(name: "url", value: "URL", help: "where the service listens"),
-        Subcommand.Option(
+        Option(name: "profile", value: "NAME", help: "use this part of the configuration file"),
+        Option(name: "url", value: "URL", help: "where the service listens"),
+        Option(
             name: "ca-file", value: "FILE", kind: .file,
             help: "certificates (PEM) that an https service is trusted by, instead of those of this machine"),
-        Subcommand.Option(name: "json", help: "write JSON as the API has it, a document a line"),
-        Subcommand.Option(name: "quiet", short: "q", help: "write nothing but errors"),
+        Option(name: "json", help: "write JSON as the API has it, a document a line"),
+        Option(name: "quiet", short: "q", help: "write nothing but errors"),
     ]
 
     /// Options of every command.
     static let common = [
-        Subcommand.Option(name: "help", short: "h", help: "tell about the command"),
-        Subcommand.Option(name: "version", help: "tell the version"),
+        Option(name: "help", short: "h", help: "tell about the command"),
+        Option(name: "version", help: "tell the version"),
     ]
 
     /// The exit statuses, for help and manual.

@@ -1,4 +1,5 @@
 import Glibc
+import Options
 import Wire
 
 /// Words for what the service tells.
@@ -93,7 +94,7 @@ enum Words {
 
     /// A moment as the service reads it: one that is written so, or so long ago as `2h` says.
     static func moment(_ text: String, now: Int64 = now) -> String {
-        guard let seconds = CallWords.seconds(text) else { return text }
+        guard let seconds = Amount.seconds(text) else { return text }
         var moment: [UInt8] = []
         TimeText.append(now - Int64(seconds * 1000), to: &moment)
         return String(decoding: moment, as: UTF8.self)
