@@ -118,6 +118,24 @@ struct ToolTests {
         }
     }
 
+    @Test func `What may follow is told by its place in the line`() async {
+        func answer(_ line: String) -> Completions.Answer {
+            Completions.answer(line.split(separator: " ", omittingEmptySubsequences: false).map(String.init))
+        }
+        #expect(answer("put ") == .files && answer("put f ") == .words([]) && answer("put f u ") == .words([]))
+        #expect(answer("get u v -o ") == .files && answer("-q get u -s ") == .sessions && answer("task ") == .sessions)
+        #expect(answer("task s ") == .words([]) && answer("nothing ") == .words([]) && answer("--url ") == .words([]))
+        #expect(
+            answer("webhook set u --state=p") == .words(["enabled", "paused"].map { .init(word: "--state=\($0)") }))
+        #expect(
+            Completions.connection(of: ["--url", "u", "get", "--profile=p", "-q"]) == ["--url", "u", "--profile=p"])
+        let sessions: ([String]) async -> [String] = { _ in ["nightly", "a:b"] }
+        #expect(await Completions.lines(["bash", "tasks", "ni"], sessions: sessions) == ["nightly"])
+        #expect(await Completions.lines(["zsh", "tasks", ""], sessions: sessions) == ["nightly:", "a\\:b:"])
+        // Readline has split the line at the colon.
+        #expect(await Completions.lines(["bash", "tasks", "a", ":"], sessions: sessions) == ["b"])
+    }
+
     @Test func `Roff takes no word for its own`() {
         #expect(Roff.escape(".it's a-b\\c") == "\\&.it\\(aqs a\\-b\\ec")
     }
