@@ -75,7 +75,7 @@ enum Tool {
             let call = try? invocation(words)
         else { return [] }
         var names: [String] = []
-        try? await Pages.each({ try await call.client.sessions(cursor: $0, limit: 1000) }) {
+        try? await Client.each({ try await call.client.sessions(cursor: $0, limit: 1000) }) {
             names.append($0.identifier)
         }
         return names
@@ -83,8 +83,7 @@ enum Tool {
 
     /// Has the service's certificate checked against those of a file.
     private static func trust(_ file: String) throws {
-        guard let bytes = LocalFiles.read(file) else { throw Failure("\(file): \(String(cString: strerror(errno)))") }
-        guard bytes.firstRange(of: Array("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
+        guard try LocalFiles.read(file).firstRange(of: Array("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
             throw Failure("\(file) has no certificate in PEM form")
         }
         trust_certificates(file)

@@ -128,12 +128,7 @@ public final class LaunchReceiver: Sendable {
 
     /// Calls the service for a minute and a half at most; a launch that is not completed comes again.
     private static func insist(_ call: @escaping @Sendable () async throws -> Void) {
-        Task {
-            var patience = Patience(limit: 10)
-            while true {
-                do { return try await call() } catch { try await patience.wait(after: error) }
-            }
-        }
+        Task { try await Patience.insist(limit: 10, call) }
     }
 }
 

@@ -77,7 +77,7 @@ enum AppCommands {
         switch (words.text("LAUNCH"), words.text("since")) {
         case (let launch?, nil):
             let launch = try await call.client.redeliverLaunch(launch)
-            try call.output.show(launch) { [row($0).joined(separator: "\t")] }
+            try call.output.row(launch, row)
         case (nil, let since?):
             let selection = LaunchSelection {
                 $0.createdAfter = Words.moment(since)
@@ -145,7 +145,7 @@ enum AppCommands {
         } else {
             launch = try await call.client.completeLaunch(identifier)
         }
-        try call.output.show(launch) { [row($0).joined(separator: "\t")] }
+        try call.output.row(launch, row)
     }
 
     // MARK: Refresh
@@ -183,7 +183,7 @@ enum AppCommands {
     }
 
     static func fetch(_ call: Invocation) async throws {
-        try call.output.show(try await call.client.simulateFetch()) { [row($0).joined(separator: "\t")] }
+        try call.output.row(try await call.client.simulateFetch(), row)
     }
 
     // MARK: Apps
@@ -250,7 +250,7 @@ enum AppCommands {
         }
         try call.output.show(try await call.client.change(change, ofApp: words.text("APP") ?? "")) { app in
             let bytes = app.limits.storedBytes.map { Words.bytes($0) } ?? "any number of bytes"
-            let tasks = app.limits.tasks == .max ? "any number of tasks" : Words.count(app.limits.tasks, "task")
+            let tasks = app.limits.tasks == .max ? "any number of tasks" : app.limits.tasks.counted("task")
             return [(row(app) + ["\(tasks)", bytes, "refresh \(app.backgroundRefreshStatus)"]).joined(separator: "\t")]
         }
     }

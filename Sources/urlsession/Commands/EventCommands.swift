@@ -35,19 +35,7 @@ enum EventCommands {
         for try await event in call.client.stream(of: session, after: after) {
             guard let seq = event.seq else { continue }
             try show(event, call)
-            try await acknowledge(through: seq, in: session, call.client)
-        }
-    }
-
-    /// Acknowledges once the service is there.
-    private static func acknowledge(through seq: Int64, in session: String, _ client: Client) async throws {
-        var patience = Patience()
-        while true {
-            do {
-                return try await client.acknowledge(through: seq, in: session)
-            } catch {
-                try await patience.wait(after: error)
-            }
+            try await Patience.insist { try await call.client.acknowledge(through: seq, in: session) }
         }
     }
 
@@ -102,9 +90,7 @@ enum EventCommands {
             answer.request = TransferRequest(url: url)
         default: break
         }
-        try call.output.show(try await call.client.answer(answer, to: words.text("QUESTION") ?? "")) {
-            [row($0).joined(separator: "\t")]
-        }
+        try call.output.row(try await call.client.answer(answer, to: words.text("QUESTION") ?? ""), row)
     }
 
     private static func secret(_ words: CallWords) throws -> Credential.Secret {

@@ -10,16 +10,7 @@ enum SystemCommands {
 
     static func setConditions(_ call: Invocation) async throws {
         let path = call.words.text("FILE") ?? "-"
-        let name = path == "-" ? "standard input" : path
-        let bytes = path == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(path)
-        guard let bytes else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
-        let conditions: Conditions
-        do {
-            conditions = try Conditions(parsing: bytes, .strict)
-        } catch {
-            throw Failure("\(name): \(Problem(error).detail)")
-        }
-        try show(try await call.client.setConditions(conditions), call)
+        try show(try await call.client.setConditions(LocalFiles.json(path)), call)
     }
 
     private static func show(_ conditions: Conditions, _ call: Invocation) throws {
@@ -57,9 +48,7 @@ enum SystemCommands {
     }
 
     static func drain(_ call: Invocation) async throws {
-        try call.output.show(try await call.client.drainNode(call.words.text("ID") ?? "")) {
-            [row($0).joined(separator: "\t")]
-        }
+        try call.output.row(try await call.client.drainNode(call.words.text("ID") ?? ""), row)
     }
 
     private static func row(_ node: Node) -> [String] {

@@ -11,20 +11,10 @@ enum SessionCommands {
     }
 
     static func open(_ call: Invocation) async throws {
-        var configuration: SessionConfiguration?
-        if let path = call.words.text("configuration") {
-            guard let bytes = LocalFiles.read(path) else {
-                throw Failure("\(path): \(String(cString: strerror(errno)))")
-            }
-            do {
-                configuration = try SessionConfiguration(parsing: bytes, .strict)
-            } catch {
-                throw Failure("\(path): \(Problem(error).detail)")
-            }
-        }
+        let configuration: SessionConfiguration? = try call.words.text("configuration").map(LocalFiles.json)
         let session = try await call.client.openSession(
             call.words.text("SESSION") ?? "", configuration: configuration, description: call.words.text("description"))
-        try call.output.show(session) { [row($0).joined(separator: "\t")] }
+        try call.output.row(session, row)
     }
 
     static func close(_ call: Invocation) async throws {
@@ -36,7 +26,7 @@ enum SessionCommands {
         let session =
             call.words.flag("cancel")
             ? try await call.client.invalidateAndCancel(name) : try await call.client.finishTasksAndInvalidate(name)
-        try call.output.show(session) { [row($0).joined(separator: "\t")] }
+        try call.output.row(session, row)
     }
 
     private static func row(_ session: Session) -> [String] {
@@ -53,22 +43,14 @@ enum TaskCommands {
         let outcomes = words.list("outcome").map { TaskOutcome(rawValue: $0) }
         let group = words.text("group")
         let search = words.text("search")
-        let columns = ["task", "state", "received", "URL"]
-        guard let session = words.text("SESSION") else {
-            return try await call.output.list(
-                ["session"] + columns,
-                {
-                    try await call.client.tasks(
-                        states: states, outcomes: outcomes, group: group, search: search, cursor: $0, limit: 1000)
-                }, { [$0.sessionIdentifier] + row($0) })
-        }
+        let session = words.text("SESSION")
         try await call.output.list(
-            columns,
+            (session == nil ? ["session"] : []) + ["task", "state", "received", "URL"],
             {
                 try await call.client.tasks(
                     in: session, states: states, outcomes: outcomes, group: group, search: search, cursor: $0,
                     limit: 1000)
-            }, row)
+            }, { (session == nil ? [$0.sessionIdentifier] : []) + row($0) })
     }
 
     static func row(_ task: SessionTask) -> [String] {
@@ -98,7 +80,7 @@ enum TaskCommands {
         guard numbers.isEmpty else {
             for number in numbers {
                 let task = try await call.client.command(command, task: number, in: session)
-                try call.output.show(task) { [row($0).joined(separator: "\t")] }
+                try call.output.row(task, row)
             }
             return
         }
@@ -109,7 +91,7 @@ enum TaskCommands {
         }
         let answer = try await call.client.command(command, tasks: selection, in: session)
         try call.output.show(answer) { answer in
-            ["\(Words.count(answer.changed, "task")) of \(answer.matched) changed"]
+            ["\(answer.changed.counted("task")) of \(answer.matched) changed"]
                 + answer.errors.map { "task \($0.taskIdentifier): \($0.problem.detail)" }
         }
     }

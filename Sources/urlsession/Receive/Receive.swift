@@ -68,8 +68,7 @@ struct Receive {
     private static func verifier(_ call: Invocation) throws -> URLSessionClient.Webhook {
         var secret = call.settings.webhookSecret ?? developmentSecret
         if let path = call.words.text("secret-file") {
-            guard let bytes = LocalFiles.read(path) else { throw Failure("\(path) cannot be read") }
-            secret = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first?.trimmed ?? ""
+            secret = String(decoding: try LocalFiles.read(path), as: UTF8.self).split(separator: "\n").first?.trimmed ?? ""
         }
         do {
             return try URLSessionClient.Webhook(secrets: [secret])
@@ -135,7 +134,7 @@ struct Receive {
     /// All that is not acknowledged, in order. The lease keeps an earlier handler of the same launch from it.
     private func handle(_ launch: WebhookPayload.HandleEvents) async throws {
         let (client, session) = (call.client, launch.sessionIdentifier)
-        let events = Words.count(launch.pendingEvents, "event")
+        let events = launch.pendingEvents.counted("event")
         try call.output.say(
             "launch \(launch.launchId) of \(session): \(launch.reasons.joined(separator: ", ")), \(events)")
         guard !call.words.flag("no-complete") else {

@@ -211,14 +211,10 @@ struct Follower {
     private func ask(about number: Int64) {
         let (client, session, happened) = (client, session, happened)
         Task {
-            var patience = Patience()
-            while true {
-                do {
-                    happened.yield(.look(try await client.task(number, in: session)))
-                    return
-                } catch {
-                    do { try await patience.wait(after: error) } catch { return _ = happened.yield(.lost(error)) }
-                }
+            do {
+                happened.yield(.look(try await Patience.insist { try await client.task(number, in: session) }))
+            } catch {
+                happened.yield(.lost(error))
             }
         }
     }

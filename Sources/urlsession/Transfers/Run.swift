@@ -75,7 +75,7 @@ struct Run {
     private func earlierTasks() async throws -> [String: SessionTask] {
         guard user != nil else { return [:] }
         var tasks: [String: SessionTask] = [:]
-        try await Pages.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { task in
+        try await Client.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { task in
             if let id = task.clientTaskId { tasks[id] = task }
         }
         return tasks
@@ -109,7 +109,7 @@ struct Run {
             return result
         }
         var latest: [Int64: SessionTask] = [:]
-        try await Pages.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { task in
+        try await Client.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { task in
             if let original = task.retryOf { latest[original] = task }
         }
         var result: [SessionTask] = []

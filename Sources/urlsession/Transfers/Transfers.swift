@@ -54,10 +54,8 @@ enum Transfers {
     private static func sources(_ words: CallWords) throws -> [Source] {
         var sources = words.texts("URL").map { Source(url: $0) }
         if let file = words.text("input-file") {
-            let bytes = file == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(file)
-            guard let bytes else { throw Failure("\(file): \(String(cString: strerror(errno)))") }
             sources += try Source.parse(
-                String(decoding: bytes, as: UTF8.self), of: file == "-" ? "standard input" : file)
+                String(decoding: LocalFiles.read(file), as: UTF8.self), of: file == "-" ? "standard input" : file)
         }
         var (seen, names): (Set<[String?]>, Set<String>) = ([], [])
         sources = sources.filter { seen.insert([$0.url, $0.name]).inserted }
@@ -195,7 +193,11 @@ enum Transfers {
     private static func headers(_ words: CallWords) throws -> StringMap {
         var headers = StringMap()
         for text in words.texts("header") {
-            let lines = text.hasPrefix("@") ? try lines(ofFile: String(text.dropFirst())) : [text]
+            var lines = [text]
+            if text.hasPrefix("@") {
+                let file = try LocalFiles.read(String(text.dropFirst()))
+                lines = String(decoding: file, as: UTF8.self).lines.map(\.trimmed).filter { !$0.isEmpty }
+            }
             for line in lines {
                 let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(\.trimmed)
                 guard parts.count == 2, !parts[0].isEmpty else {
@@ -224,12 +226,6 @@ enum Transfers {
         }
     }
 
-    private static func lines(ofFile path: String) throws -> [String] {
-        let bytes = path == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(path)
-        guard let bytes else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
-        return String(decoding: bytes, as: UTF8.self).lines.map(\.trimmed).filter { !$0.isEmpty }
-    }
-
     private static func apply(_ words: CallWords, to task: inout TaskCreation) throws {
         if let priority = words.text("priority").flatMap({ Double($0) }) { task.priority = priority }
         task.earliestBeginDate = words.text("not-before")
@@ -244,7 +240,9 @@ enum Transfers {
         let run = Run(call, session: session, isOwn: false)
         let seq = try await call.client.session(session).lastEventSeq
         var tasks: [SessionTask] = []
-        try await Pages.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { tasks.append($0) }
+        try await Client.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) {
+            tasks.append($0)
+        }
         let place = words.text("output").map { SaveLocation($0) }
         if words.command.name == "attach" {
             // What was retried is over; what was saved need not be looked at.
@@ -266,19 +264,5 @@ extension TaskCreation {
     /// Adds the password of a user to the request, where there is one.
     fileprivate mutating func authorize(as user: User?) {
         if let user { request = request.map { user.authorizing($0) } }
-    }
-}
-
-/// Pages of lists.
-enum Pages {
-    static func each<Item>(
-        _ page: (_ cursor: String?) async throws -> Page<Item>, _ use: (Item) throws -> Void
-    ) async throws {
-        var cursor: String?
-        repeat {
-            let page = try await page(cursor)
-            for item in page.items { try use(item) }
-            cursor = page.nextCursor
-        } while cursor != nil
     }
 }
