@@ -1,0 +1,73 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// A call on a file that fails once, or at which the service is killed. `scripts/torture` tries all of them; here are those
+/// that were found.
+@Suite(.enabled(if: access("/usr/bin/cc", X_OK) == 0, "/usr/bin/cc is needed")) struct FailOnceTests {
+    enum Fault {
+        case killBefore
+        case killAfter
+        case error(Int32)
+    }
+
+    /// The first call of a class, as `Tests/Faults/fail-once.c` names it.
+    struct Call {
+        let name: String
+        let fault: Fault
+
+        init(_ name: String, _ fault: Fault) {
+            self.name = name
+            self.fault = fault
+        }
+
+        /// `struct control` of the library.
+        var control: [UInt8] {
+            let (kind, error): (UInt32, Int32) =
+                switch fault {
+                case .killBefore: (1, 0)
+                case .killAfter: (2, 0)
+                case .error(let number): (3, number)
+                }
+            let numbers = [1, 0, 1, kind, UInt32(bitPattern: error)].flatMap { number in
+                (0..<4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+            }
+            let bytes = numbers + Array(name.utf8)
+            return bytes + [UInt8](repeating: 0, count: 4096 - bytes.count)
+        }
+    }
+
+    /// Compiles the library, and returns the environment in which the call has its fault. The roots are folders, by name.
+    private static func environment(
+        _ call: Call, _ folder: TemporaryFolder, _ roots: [String: String]
+    ) async throws -> [String: String] {
+        let library = folder.file("fail-once.so")
+        let source = "\(repository)/Tests/Faults/fail-once.c"
+        try await ChildProcess.run(["/usr/bin/cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"])
+        return [
+            "LD_PRELOAD": library, "FAIL_ONCE_CONTROL": folder.write(call.control, to: "control"),
+            "FAIL_ONCE_TRACE": folder.file("trace"),
+            "FAIL_ONCE_ROOTS": roots.map { "\($0.key)=\($0.value)" }.joined(separator: ";"),
+        ]
+    }
+
+    /// Whether the call has come.
+    private static func isMet(_ folder: TemporaryFolder) -> Bool { readFile(folder.file("control"))?[4] == 1 }
+
+    @Test(
+        .enabled(if: !TestStore.isOnServer),
+        arguments: [
+            Call("pwrite data/master.key.partial", .killBefore), Call("renameat2 data/master.key", .killBefore),
+            Call("pwrite data/urlsessiond.db", .error(ENOSPC)), Call("fdatasync data/urlsessiond.db-wal", .error(EIO)),
+        ])
+    func `A first start that fails leaves nothing that keeps the next one from starting`(_ call: Call) async throws {
+        let (folder, data) = (TemporaryFolder(), TemporaryFolder())
+        let environment = try await Self.environment(call, folder, ["data": data.file("data")])
+        await #expect(throws: ServiceProcess.NotListening.self) {
+            try await ServiceProcess(environment: environment, data: data)
+        }
+        #expect(Self.isMet(folder))
+        let service = try await ServiceProcess(data: data)
+        expect(try await service.api.get("/readyz"), 200)
+    }
+}
