@@ -37,6 +37,8 @@ import Testing
         }
     }
 
+    private static let length = 300_000
+
     /// Compiles the library, and returns the environment in which the call has its fault. The roots are folders, by name.
     private static func environment(
         _ call: Call, _ folder: TemporaryFolder, _ roots: [String: String]
@@ -69,5 +71,30 @@ import Testing
         #expect(Self.isMet(folder))
         let service = try await ServiceProcess(data: data)
         expect(try await service.api.get("/readyz"), 200)
+    }
+
+    /// A scene whose files below the root `out` are in a folder, and have a fault.
+    private static func scene(
+        _ call: Call, _ folder: TemporaryFolder, _ files: TemporaryFolder
+    ) async throws -> Scene {
+        let data = TemporaryFolder()
+        let roots = ["data": data.file("data"), "files": files.path]
+        let scene = try await Scene(
+            ["--files-root", "out=\(files.path)"], environment: try await environment(call, folder, roots), data: data)
+        scene.origin.serve("/a", .generated(seed: 1, length: length))
+        return scene
+    }
+
+    @Test(.enabled(if: !TestStore.isOnServer))
+    func `A body that cannot be read once is sent all the same`() async throws {
+        let (folder, files) = (TemporaryFolder(), TemporaryFolder())
+        let scene = try await Self.scene(Call("open data/bodies/*/*", .error(EIO)), folder, files)
+        scene.origin.serve("/up", .upload())
+        let bytes = Content.bytes(seed: 2, length: Self.length)
+        let body = try await scene.api.send("POST", "/v1/bodies", body: bytes)
+        let number = try await scene.upload("/up", body: ["id": body.json["id"]])
+        let task = try await scene.completed(number)
+        #expect(Self.isMet(folder) && task["outcome"] == "succeeded", "\(task)")
+        #expect(scene.origin.requests("/up").last?.bodySHA256 == Content.sha256(of: bytes))
     }
 }
