@@ -97,4 +97,20 @@ import Testing
         #expect(Self.isMet(folder) && task["outcome"] == "succeeded", "\(task)")
         #expect(scene.origin.requests("/up").last?.bodySHA256 == Content.sha256(of: bytes))
     }
+
+    @Test(
+        .enabled(if: !TestStore.isOnServer),
+        arguments: [Call("openat2 files/b.bin", .error(EIO)), Call("create data/bodies/*/*", .error(EIO))])
+    func `A fault of the machine is no fault of a request that names a file`(_ call: Call) async throws {
+        let (folder, files) = (TemporaryFolder(), TemporaryFolder())
+        let scene = try await Self.scene(call, folder, files)
+        files.write(Content.bytes(seed: 2, length: Self.length), to: "b.bin")
+        let task: JSON = [
+            "kind": "upload", "request": ["url": .string(scene.origin.url("/a"))],
+            "body": ["root": "out", "path": "b.bin"],
+        ]
+        expectProblem(try await scene.api.post("/v1/sessions/s/tasks", task), 500, "internal-error")
+        #expect(Self.isMet(folder) && scene.service.errors.contains("Input/output error"), "\(scene.service.errors)")
+        expect(try await scene.api.post("/v1/sessions/s/tasks", task), 201)
+    }
 }
