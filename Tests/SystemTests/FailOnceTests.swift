@@ -85,6 +85,37 @@ import Testing
         return scene
     }
 
+    @Test(
+        .enabled(if: !TestStore.isOnServer),
+        arguments: [
+            Call("fsync files", .error(EIO)), Call("openat2 files", .error(EIO)),
+            Call("renameat2 files/a.bin", .error(EIO)),
+        ])
+    func `A fault at a destination fails no task whose file may be there`(_ call: Call) async throws {
+        let (folder, files) = (TemporaryFolder(), TemporaryFolder())
+        let scene = try await Self.scene(call, folder, files)
+        let number = try await scene.download("/a", ["destination": ["root": "out", "path": "a.bin"]])
+        let task = try await scene.completed(number)
+        #expect(Self.isMet(folder) && task["outcome"] == "succeeded", "\(task)")
+        #expect(readFile(files.file("a.bin")) == Content.bytes(seed: 1, length: Self.length))
+        #expect(scene.service.errors.contains("Input/output error"), "\(scene.service.errors)")
+    }
+
+    @Test(
+        .enabled(if: !TestStore.isOnServer),
+        arguments: [Call("openat2 files/a.bin", .error(EIO)), Call("pread files/a.bin", .error(EIO))])
+    func `A published file that a start cannot read at once is still the task's own`(_ call: Call) async throws {
+        let (folder, files) = (TemporaryFolder(), TemporaryFolder())
+        let scene = try await Self.scene(Call("renameat2 files/a.bin", .killAfter), folder, files)
+        let number = try await scene.download("/a", ["destination": ["root": "out", "path": "a.bin"]])
+        #expect(try await scene.service.waitForExit() == .killed(SIGKILL))
+        folder.write(call.control, to: "control")
+        try await scene.service.start()
+        let task = try await scene.completed(number)
+        #expect(Self.isMet(folder) && task["outcome"] == "succeeded", "\(task)")
+        #expect(scene.origin.requests("/a").count == 1)
+    }
+
     @Test(.enabled(if: !TestStore.isOnServer))
     func `A body that cannot be read once is sent all the same`() async throws {
         let (folder, files) = (TemporaryFolder(), TemporaryFolder())
