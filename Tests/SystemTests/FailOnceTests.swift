@@ -144,4 +144,11 @@ import Testing
         #expect(Self.isMet(folder) && scene.service.errors.contains("Input/output error"), "\(scene.service.errors)")
         expect(try await scene.api.post("/v1/sessions/s/tasks", task), 201)
     }
+
+    @Test(.enabled(if: !TestStore.isOnServer))
+    func `The log tells of a folder whose orphans a start cannot find`() async throws {
+        let (folder, files) = (TemporaryFolder(), TemporaryFolder())
+        let scene = try await Self.scene(Call("opendir data/partial", .error(EIO)), folder, files)
+        try await eventually("it is told") { scene.service.errors.contains("keeps its orphans") }
+    }
 }
