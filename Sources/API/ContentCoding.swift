@@ -1,4 +1,5 @@
 import Base
+import Formats
 import HTTPServer
 
 /// gzip for text responses (RFC 9110 sections 8.4.1 and 12.5.3).
@@ -10,7 +11,7 @@ enum ContentCoding {
     static func isGzipWelcome(_ headers: RequestHeaders) -> Bool {
         var qualities: [String: Double] = [:]
         for item in headers.all("Accept-Encoding").flatMap({ $0.split(separator: ",") }) {
-            let parts = item.split(separator: ";").map(MediaTypes.trimmed)
+            let parts = item.split(separator: ";").map(\.trimmed)
             let name = parts.first?.lowercased() ?? ""
             qualities[name == "x-gzip" ? "gzip" : name] = MediaTypes.quality(parts)
         }

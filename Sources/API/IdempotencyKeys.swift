@@ -16,7 +16,7 @@ final class IdempotencyKeys: Sendable {
         let isRecorded = Locked(false)
 
         func recording<Result>(
-            holdsSecrets: Bool, _ render: @escaping @Sendable (Result) -> HTTPResponse
+            holdsSecrets: Bool = false, _ render: @escaping @Sendable (Result) -> HTTPResponse
         ) -> Recording<Result> {
             let isRecorded = isRecorded
             return Recording(principal: principal, key: key, fingerprint: fingerprint) { result in

@@ -94,19 +94,9 @@ extension Settings {
     }
 }
 
-extension Substring {
-    var trimmed: String { String(self).trimmed }
-}
-
 extension String {
     /// The lines of a file, empty ones included; a carriage return before a line feed is one character with it.
     var lines: [Substring] { split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" } }
-
-    /// Without spaces at its ends.
-    var trimmed: String {
-        let isSpace = { (character: Character) in character == " " || character == "\t" || character == "\r" }
-        return String(drop(while: isSpace).reversed().drop(while: isSpace).reversed())
-    }
 }
 
 /// Questions to the file system.

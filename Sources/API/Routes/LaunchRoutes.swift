@@ -46,12 +46,7 @@ extension Call {
 
     fileprivate func redeliverLaunches() async throws -> HTTPResponse {
         let filter = LaunchFilter(try read(LaunchSelection.self))
-        let (matched, changed) = try await server.launches.redeliver(filter, of: app)
-        return .json(
-            SelectionAnswer {
-                $0.matched = Int64(matched)
-                $0.changed = Int64(changed)
-            })
+        return selected(try await server.launches.redeliver(filter, of: app))
     }
 
     fileprivate func completeLaunch() async throws -> HTTPResponse {
