@@ -15,7 +15,6 @@ final class Admissions: Sendable {
 
     var revocations: UInt64 { state.withLock { $0.revocations } }
 
-    /// The callers of all requests in flight.
     var callers: Set<Caller> { state.withLock { Set($0.requests.values.map(\.caller)) } }
 
     /// Admits a request; `nil` if a key was revoked since `revocations` was read, which may be the caller's.

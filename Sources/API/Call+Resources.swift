@@ -17,7 +17,6 @@ extension HTTPResponse {
             body: .bytes(value.jsonBytes(expecting: count)))
     }
 
-    /// 204.
     static let nothing = HTTPResponse(status: 204)
 }
 

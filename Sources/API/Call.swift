@@ -43,7 +43,6 @@ struct Call: Sendable {
         return number
     }
 
-    /// The session that the path names.
     func session() async throws -> SessionRecord {
         let identifier = parameter("identifier")
         do {
@@ -55,7 +54,6 @@ struct Call: Sendable {
 
     // MARK: The body
 
-    /// The bytes of a body that was collected.
     var bodyBytes: [UInt8] {
         guard case .bytes(let bytes) = request.body else { return [] }
         return bytes
@@ -113,7 +111,6 @@ struct Call: Sendable {
     }
 }
 
-/// The empty body of a request.
 struct NoMembers: Shape {
     mutating func visit(_ members: inout some MemberVisitor) {}
 }

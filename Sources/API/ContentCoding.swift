@@ -19,7 +19,6 @@ enum ContentCoding {
         return quality > 0 && quality >= qualities["identity"] ?? 0
     }
 
-    /// Bytes compressed in one step.
     private static let pieceLength = 128 << 10
 
     /// Compresses in steps, between which other work runs on the thread.
@@ -43,7 +42,6 @@ extension HTTPResponse {
     /// Adds `Vary: Accept-Encoding`, because the response depends on the codings that the client accepts.
     mutating func varyByCoding() { headers.append(("Vary", "Accept-Encoding")) }
 
-    /// Declares the body as compressed.
     mutating func setCompressed(_ body: HTTPResponseBody) {
         self.body = body
         headers.append(("Content-Encoding", "gzip"))

@@ -4,15 +4,11 @@ import HTTPServer
 import Service
 import Wire
 
-/// The form of a route's request body.
 enum BodyForm: Sendable {
-    /// No body.
     case none
     /// No body, but clients may send an empty object.
     case empty
-    /// Optional JSON.
     case optionalJSON
-    /// JSON.
     case json
     /// JSON of a batch, which may be longer.
     case batch

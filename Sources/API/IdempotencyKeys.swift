@@ -6,7 +6,6 @@ import Wire
 
 /// Repeats the responses of repeated requests. The store keeps the responses; requests in flight are known here.
 final class IdempotencyKeys: Sendable {
-    /// One request with a key.
     struct Entry: Sendable {
         let principal: String
         let key: String

@@ -51,7 +51,6 @@ enum MediaTypes {
             quality = MediaTypes.quality(parts)
         }
 
-        /// The precision of the range.
         var precision: Int { type == "*/*" ? 0 : type.hasSuffix("/*") ? 1 : 2 }
 
         func matches(_ offered: String) -> Bool {

@@ -54,7 +54,6 @@ final class HeldRequests: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// The number of held requests of all keys.
     var count: Int { counts.withLock { $0.values.reduce(0, +) } }
 
     /// Counts one more held request until the value is destroyed; nil if the limit is reached.

@@ -77,7 +77,6 @@ extension Settings {
         return settings
     }
 
-    /// Names of all profiles.
     static func profiles() throws -> [String: Profile] {
         guard let bytes = try? LocalFiles.read(path) else { return [:] }
         let profiles: [String: Profile]
@@ -99,7 +98,6 @@ extension String {
     var lines: [Substring] { split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" } }
 }
 
-/// Questions to the file system.
 enum LocalFiles {
     /// All of a file; `-` is standard input.
     static func read(_ path: String) throws(Failure) -> [UInt8] {
@@ -190,7 +188,6 @@ enum LocalFiles {
         return path.hasPrefix(here) && path != here ? String(path.dropFirst(here.count)) : path
     }
 
-    /// From the root on.
     static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/") else { return path }
         guard let here = getcwd(nil, 0) else { return path }

@@ -5,7 +5,6 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// Launches of the app, and their completion.
     var launchRoutes: [Route] {
         [
             route("GET", "/v1/launches", .readOrEvents, query: ["session", "state", "kind"] + Call.listing) {

@@ -8,7 +8,6 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// Sessions of the app behind the key.
     var sessionRoutes: [Route] {
         let path = "/v1/sessions/{identifier}"
         return [

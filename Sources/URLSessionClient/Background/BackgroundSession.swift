@@ -31,7 +31,6 @@ public final class BackgroundSession: Sendable {
     private let values: SessionConfiguration
     private let opening: Task<Session, any Error>
 
-    /// What is known of the session.
     struct Facts {
         /// Those that are not completed, or whose completion is not told yet.
         var tasks: [String: BackgroundSessionTask] = [:]
@@ -53,7 +52,6 @@ public final class BackgroundSession: Sendable {
         var reading: Task<Void, Never>?
         /// No task of it is performed any more.
         var isOver = false
-        /// The warnings that were written.
         var warnings: Set<Warning> = []
     }
 

@@ -213,7 +213,6 @@ extension Subcommand {
     ]
 }
 
-/// Commands that call no service.
 enum LocalCommands {
     static func manual(_ call: Invocation) async throws {
         if let folder = call.words.text("all") {

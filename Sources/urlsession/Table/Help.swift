@@ -1,6 +1,5 @@
 import Options
 
-/// What the tool tells about itself, made of the table.
 enum Help {
     static func overview() -> String {
         var lines = [

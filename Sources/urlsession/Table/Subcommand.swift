@@ -27,18 +27,14 @@ struct Subcommand: Sendable {
 
     /// `get`, or `webhook set`.
     let name: String
-    /// One line.
     let summary: String
-    /// Paragraphs.
     var about = ""
     var arguments: [Argument] = []
     var options: [Option] = []
     var examples: [Example] = []
-    /// Whether it talks to the service.
     var isLocal = false
     let run: @Sendable (Invocation) async throws -> Void
 
-    /// All options it takes.
     var allOptions: [Option] { options + (isLocal ? [] : CommandTable.connection) + CommandTable.common }
 
     var usage: String {
@@ -47,13 +43,11 @@ struct Subcommand: Sendable {
     }
 }
 
-/// Commands that belong together.
 struct CommandGroup: Sendable {
     let title: String
     let commands: [Subcommand]
 }
 
-/// All there is.
 enum CommandTable {
     static let version = Release.version
 
@@ -79,13 +73,11 @@ enum CommandTable {
         Option(name: "quiet", short: "q", help: "write nothing but errors"),
     ]
 
-    /// Options of every command.
     static let common = [
         Option(name: "help", short: "h", help: "tell about the command"),
         Option(name: "version", help: "tell the version"),
     ]
 
-    /// The exit statuses, for help and manual.
     static let statuses: [(status: Int32, meaning: String)] = [
         (0, "it is done"),
         (1, "it failed: a refusal, a failed transfer, no service"),
@@ -93,7 +85,6 @@ enum CommandTable {
         (4, "the key is missing, wrong, or not allowed to do this"),
     ]
 
-    /// The environment, for help and manual.
     static let variables: [(name: String, meaning: String)] = [
         ("URLSESSION_URL", "where the service listens (http://127.0.0.1:8080)"),
         ("URLSESSION_KEY", "the API key (dev)"),

@@ -1,7 +1,6 @@
 import Wire
 
 extension Words {
-    /// What an event says.
     static func event(_ event: Event, now: Int64 = now) -> String {
         (try? words(event, now)) ?? event.type.rawValue
     }

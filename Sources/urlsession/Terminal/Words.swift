@@ -2,7 +2,6 @@ import Glibc
 import Options
 import Wire
 
-/// Words for what the service tells.
 enum Words {
     // MARK: Amounts
 
@@ -109,7 +108,6 @@ enum Words {
         (task.outcome?.rawValue) ?? (task.state == .running ? task.phase?.rawValue : nil) ?? task.state.rawValue
     }
 
-    /// Why a task that ended is no success.
     static func failure(_ task: SessionTask) -> String {
         failure(task.outcome, task.error, task.response)
     }

@@ -18,7 +18,6 @@ struct Follower {
         case lost(any Error)
     }
 
-    /// What was done with a content.
     enum Saved: Sendable {
         /// It is in this file now; `nil` for standard output.
         case file(String?)
@@ -33,7 +32,6 @@ struct Follower {
         let file: String?
         /// Whether it was saved before.
         var wasThere = false
-        /// Why it is no success.
         let failure: String?
         /// When it transferred, where that was heard.
         var pace: Pace?
@@ -46,7 +44,6 @@ struct Follower {
         var isTransferred: Bool { task.outcome == .succeeded || task.outcome == .notModified }
     }
 
-    /// What is behind us.
     struct Done {
         var count = 0
         var bytes: Int64 = 0
@@ -89,7 +86,6 @@ struct Follower {
         (happenings, happened) = AsyncStream.makeStream(of: Happening.self)
     }
 
-    /// One task on its way.
     struct Item {
         enum Phase { case running, comparing, waitingToSave, saving }
         var task: SessionTask
@@ -207,7 +203,6 @@ struct Follower {
         items[number] = item
     }
 
-    /// Asks the service for a task; a look follows.
     private func ask(about number: Int64) {
         let (client, session, happened) = (client, session, happened)
         Task {
@@ -358,7 +353,6 @@ struct Follower {
         display.draw(items, done)
     }
 
-    /// Why a task that ended is no success.
     private func reason(for task: SessionTask) -> String {
         if let user, task.response?.statusCode == 401 { return "the server refused the password of \(user)" }
         let attempts = task.attempts.count > 1 ? ", after \(task.attempts.count) attempts" : ""

@@ -237,7 +237,6 @@ struct Run {
     }
 }
 
-/// How far a file is on its way to the service.
 final class StoringDisplay: Sendable {
     private let output: Output
     private let name: String

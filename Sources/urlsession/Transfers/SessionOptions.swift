@@ -1,6 +1,5 @@
 import Wire
 
-/// What the options of a call say about the call's own session.
 struct SessionOptions: Sendable, Equatable {
     private static let names = ["tries", "max-time", "connections", "limit-rate"]
 
