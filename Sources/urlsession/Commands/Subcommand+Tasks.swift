@@ -3,17 +3,13 @@ import URLSessionClient
 import Wire
 
 extension Subcommand {
-    static let session = Argument(name: "SESSION", help: "the name of a session", kind: .session)
-    static let task = Argument(name: "TASK", help: "the number of a task", kind: .number(1 ... .max))
+    static let session = Argument("SESSION", "the name of a session", .session)
+    static let task = Argument("TASK", "the number of a task", .number(1 ... .max))
 
-    private static let group = Option(name: "group", value: "NAME", help: "only those of this group")
+    private static let group = Option("--group NAME", "only those of this group")
     private static let selection = [
-        Option(
-            name: "state", value: "STATE,...", kind: .choices(TaskState.known.map(\.rawValue)),
-            help: "only those in one of these states"),
-        Option(
-            name: "outcome", value: "OUTCOME,...", kind: .choices(TaskOutcome.known.map(\.rawValue)),
-            help: "only those that ended so"),
+        Option("--state STATE,...", "only those in one of these states", .choices(TaskState.known)),
+        Option("--outcome OUTCOME,...", "only those that ended so", .choices(TaskOutcome.known)),
         group,
     ]
 
@@ -22,11 +18,9 @@ extension Subcommand {
             name: name, summary: summary, about: about,
             arguments: [
                 session,
-                Argument(
-                    name: "TASK", help: "the number of a task", kind: .number(1 ... .max), isOptional: true,
-                    isRepeated: true),
+                Argument("[TASK...]", "the number of a task", .number(1 ... .max)),
             ],
-            options: [Option(name: "all", help: "all tasks of the session that match")] + selection,
+            options: [Option("--all", "all tasks of the session that match")] + selection,
             run: TaskCommands.tell)
     }
 
@@ -37,10 +31,8 @@ extension Subcommand {
             name: "open", summary: "create a session, or reconnect to it",
             arguments: [session],
             options: [
-                Option(name: "description", value: "TEXT", help: "words about it"),
-                Option(
-                    name: "configuration", value: "FILE", kind: .file,
-                    help: "JSON as the API has it; only a new session takes it"),
+                Option("--description TEXT", "words about it"),
+                Option("--configuration FILE", "JSON as the API has it; only a new session takes it", .file),
             ],
             run: SessionCommands.open),
         Subcommand(
@@ -48,25 +40,18 @@ extension Subcommand {
             about: "Lets its tasks finish and takes no new ones.",
             arguments: [session],
             options: [
-                Option(name: "cancel", help: "cancel its tasks"),
-                Option(name: "forget", help: "cancel its tasks, and forget it with all its contents"),
+                Option("--cancel", "cancel its tasks"),
+                Option("--forget", "cancel its tasks, and forget it with all its contents"),
             ],
             run: SessionCommands.close),
         Subcommand(
             name: "tasks", summary: "list the tasks of a session, or of all",
-            arguments: [
-                Argument(
-                    name: "SESSION", help: "the name of a session; without it, all", kind: .session, isOptional: true)
-            ],
+            arguments: [Argument("[SESSION]", "the name of a session; without it, all", .session)],
             options: [
-                Option(
-                    name: "state", value: "STATE,...", kind: .choices(TaskState.known.map(\.rawValue)),
-                    help: "only those in these states"),
-                Option(
-                    name: "outcome", value: "OUTCOME,...", kind: .choices(TaskOutcome.known.map(\.rawValue)),
-                    help: "only those that ended so"),
+                Option("--state STATE,...", "only those in these states", .choices(TaskState.known)),
+                Option("--outcome OUTCOME,...", "only those that ended so", .choices(TaskOutcome.known)),
                 group,
-                Option(name: "search", value: "TEXT", help: "only those with this in their name, URL or client id"),
+                Option("--search TEXT", "only those with this in their name, URL or client id"),
             ], run: TaskCommands.list),
         Subcommand(name: "task", summary: "show a task", arguments: [session, task], run: TaskCommands.show),
         Subcommand(
@@ -88,24 +73,22 @@ extension Subcommand {
                 """,
             arguments: [session],
             options: [
-                Option(name: "follow", short: "F", help: "wait for more, and acknowledge them"),
-                Option(name: "live", help: "with --follow: print progress as well, and acknowledge nothing"),
-                Option(name: "after", value: "SEQ", kind: .number(0 ... .max), help: "begin behind this event"),
+                Option("-F, --follow", "wait for more, and acknowledge them"),
+                Option("--live", "with --follow: print progress as well, and acknowledge nothing"),
+                Option("--after SEQ", "begin behind this event", .number(0 ... .max)),
             ],
             run: EventCommands.events),
         Subcommand(
             name: "ack", summary: "acknowledge events",
             arguments: [
-                session, Argument(name: "SEQ", help: "the last event that was handled", kind: .number(0 ... .max)),
+                session, Argument("SEQ", "the last event that was handled", .number(0 ... .max)),
             ],
             run: EventCommands.acknowledge),
         Subcommand(
             name: "questions", summary: "list what tasks ask",
             options: [
-                Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
-                Option(
-                    name: "state", value: "STATE,...", kind: .choices(QuestionState.known.map(\.rawValue)),
-                    help: "only those in these states"),
+                Option("-s, --session SESSION", "only of this session", .session),
+                Option("--state STATE,...", "only those in these states", .choices(QuestionState.known)),
             ],
             run: EventCommands.questions),
         Subcommand(
@@ -115,33 +98,31 @@ extension Subcommand {
                 seen by everybody on the machine. useNewRequest takes --request.
                 """,
             arguments: [
-                Argument(name: "QUESTION", help: "the question, qst_..."),
-                Argument(name: "DISPOSITION", help: "what to do", kind: .choice(Disposition.known.map(\.rawValue))),
+                Argument("QUESTION", "the question, qst_..."),
+                Argument("DISPOSITION", "what to do", .choice(Disposition.known)),
             ],
             options: [
-                Option(name: "user", short: "u", value: "NAME", help: "the user of the password"),
+                Option("-u, --user NAME", "the user of the password"),
                 Option(
-                    name: "persistence", value: "WORD", kind: .choice(Credential.Persistence.known.map(\.rawValue)),
-                    help: "how long the credential is kept (none)"),
-                Option(
-                    name: "trust", value: "PIN", help: "with useCredential: trust this key of the server, sha256/BASE64"
-                ),
-                Option(name: "request", value: "URL", help: "with useNewRequest: the URL to ask instead"),
+                    "--persistence WORD", "how long the credential is kept (none)",
+                    .choice(Credential.Persistence.known)),
+                Option("--trust PIN", "with useCredential: trust this key of the server, sha256/BASE64"),
+                Option("--request URL", "with useNewRequest: the URL to ask instead"),
             ],
             run: EventCommands.answer),
         Subcommand(name: "credentials", summary: "list stored credentials", run: EventCommands.credentials),
         Subcommand(
             name: "credentials add", summary: "store a credential, used without asking",
             about: "Reads the password, or without --user the token, from standard input.",
-            arguments: [Argument(name: "URL", help: "the server, such as https://example.com")],
+            arguments: [Argument("URL", "the server, such as https://example.com")],
             options: [
-                Option(name: "user", short: "u", value: "NAME", help: "the user of the password"),
-                Option(name: "realm", value: "TEXT", help: "what the server calls the space"),
-                Option(name: "digest", help: "for HTTP Digest instead of Basic"),
+                Option("-u, --user NAME", "the user of the password"),
+                Option("--realm TEXT", "what the server calls the space"),
+                Option("--digest", "for HTTP Digest instead of Basic"),
             ],
             run: EventCommands.addCredential),
         Subcommand(
             name: "credentials remove", summary: "forget a credential",
-            arguments: [Argument(name: "CREDENTIAL", help: "its identifier")], run: EventCommands.removeCredential),
+            arguments: [Argument("CREDENTIAL", "its identifier")], run: EventCommands.removeCredential),
     ]
 }

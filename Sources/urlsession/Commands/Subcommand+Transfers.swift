@@ -3,48 +3,43 @@ import Options
 extension Subcommand {
     private static let requestOptions = [
         Option(
-            name: "header", short: "H", value: "TEXT", isRepeated: true,
-            help:
-                "a header field to send, NAME: TEXT, or @FILE for the lines of a file (@- for standard input), which keeps it out of the process list"
-        ),
-        Option(name: "method", short: "X", value: "METHOD", help: "another method than GET or PUT"),
+            "-H, --header TEXT",
+            "a header field to send, NAME: TEXT, or @FILE for the lines of a file (@- for standard input), which keeps it out of the process list",
+            isRepeated: true),
+        Option("-X, --method METHOD", "another method than GET or PUT"),
         Option(
-            name: "user", short: "u", value: "NAME",
-            help: "the user for HTTP Basic; the password is typed, or the first line of standard input"),
+            "-u, --user NAME", "the user for HTTP Basic; the password is typed, or the first line of standard input"),
     ]
 
     private static let sessionOptions = [
         Option(
-            name: "tries", value: "N", kind: .number(1...1_000_000),
-            help: "attempts in all for each, when the server is away or answers 503 and its like; without it for a week"
-        ),
-        Option(name: "max-time", value: "TIME", kind: .duration, help: "give up what is not done after this time (7d)"),
+            "--tries N",
+            "attempts in all for each, when the server is away or answers 503 and its like; without it for a week",
+            .number(1...1_000_000)),
+        Option("--max-time TIME", "give up what is not done after this time (7d)", .duration),
+        Option("-j, --connections N", "transfers at a time per host (6)", .number(1...10_000)),
         Option(
-            name: "connections", short: "j", value: "N", kind: .number(1...10_000),
-            help: "transfers at a time per host (6)"),
-        Option(
-            name: "limit-rate", value: "RATE", kind: .rate,
-            help: "bytes per second of all transfers together, such as 500k, 2M or 1G (1k is 1024)"),
+            "--limit-rate RATE", "bytes per second of all transfers together, such as 500k, 2M or 1G (1k is 1024)",
+            .rate),
     ]
 
     private static let taskOptions = [
-        Option(name: "priority", value: "N", kind: .fraction, help: "0 to 1 (0.5)"),
-        Option(name: "group", value: "NAME", help: "what the tasks belong to, for suspend, resume, cancel and retry"),
-        Option(name: "not-before", value: "TIME", help: "begin at this time, such as 2026-12-01T00:00:00Z"),
-        Option(
-            name: "session", short: "s", value: "SESSION", kind: .session,
-            help: "hand over to this session instead of one of its own"),
-        Option(name: "detach", short: "d", help: "hand over and leave; urlsession attach comes back"),
+        Option("--priority N", "0 to 1 (0.5)", .fraction),
+        Option("--group NAME", "what the tasks belong to, for suspend, resume, cancel and retry"),
+        Option("--not-before TIME", "begin at this time, such as 2026-12-01T00:00:00Z"),
+        Option("-s, --session SESSION", "hand over to this session instead of one of its own", .session),
+        Option("-d, --detach", "hand over and leave; urlsession attach comes back"),
     ]
 
     private static let saveOptions = [
-        Option(name: "force", short: "f", help: "replace files that are there"),
-        Option(name: "save-errors", help: "save what servers say with an error, too; the exit status stays 1"),
+        Option("-f, --force", "replace files that are there"),
+        Option("--save-errors", "save what servers say with an error, too; the exit status stays 1"),
     ]
 
     private static let output = Option(
-        name: "output", short: "o", value: "PATH", kind: .file,
-        help: "save as this file, or into this folder if it is one or ends with /; - for standard output")
+        "-o, --output PATH",
+        "save as this file, or into this folder if it is one or ends with /; - for standard output",
+        .file)
 
     static let transfers = [
         Subcommand(
@@ -61,40 +56,29 @@ extension Subcommand {
                 A session of its own is deleted when all downloads have ended and all that came is saved. With --session \
                 the downloads stay there, and contents as long as the service keeps them.
                 """,
-            arguments: [
-                Argument(
-                    name: "URL", help: "what to download; s3://BUCKET/KEY from a bucket of the service",
-                    isOptional: true, isRepeated: true)
-            ],
+            arguments: [Argument("[URL...]", "what to download; s3://BUCKET/KEY from a bucket of the service")],
             options: [output] + saveOptions + requestOptions + [
+                Option("--segments N", "connections at a time", .choice((1...16).map { String($0) } + ["auto"])),
+                Option("--mirror URL", "another place with the same bytes", isRepeated: true),
+                Option("--digest DIGEST", "what must come: sha-256:HEX, sha-512:HEX or md5:HEX"),
                 Option(
-                    name: "segments", value: "N", kind: .choice((1...16).map { String($0) } + ["auto"]),
-                    help: "connections at a time"),
-                Option(name: "mirror", value: "URL", isRepeated: true, help: "another place with the same bytes"),
-                Option(name: "digest", value: "DIGEST", help: "what must come: sha-256:HEX, sha-512:HEX or md5:HEX"),
+                    "--into BUCKET/KEY",
+                    "write it into a bucket of the service instead; a KEY that ends with / gets the URL's name"),
+                Option("--max-length BYTES", "fail if it is longer", .number(0 ... .max)),
                 Option(
-                    name: "into", value: "BUCKET/KEY",
-                    help: "write it into a bucket of the service instead; a KEY that ends with / gets the URL's name"),
-                Option(name: "max-length", value: "BYTES", kind: .number(0 ... .max), help: "fail if it is longer"),
-                Option(
-                    name: "input-file", short: "i", value: "FILE", kind: .file,
-                    help:
-                        "take URLs from a file, one a line, each with a tab and the NAME to save it as if wanted; - for standard input"
-                ),
+                    "-i, --input-file FILE",
+                    "take URLs from a file, one a line, each with a tab and the NAME to save it as if wanted; - for standard input",
+                    .file),
             ] + taskOptions + sessionOptions,
             examples: [
                 Example(
-                    command: "urlsession get https://www.debian.org/",
-                    meaning: "saves www.debian.org.html; a file by the name that the server or the URL gives it"),
+                    "urlsession get https://www.debian.org/",
+                    "saves www.debian.org.html; a file by the name that the server or the URL gives it"),
+                Example("urlsession get -o images/ -i urls.txt --segments auto", "saves many into a folder"),
                 Example(
-                    command: "urlsession get -o images/ -i urls.txt --segments auto",
-                    meaning: "saves many into a folder"),
-                Example(
-                    command: "urlsession get --into media/films/ https://example.com/film.mp4",
-                    meaning: "writes the object films/film.mp4, and no file"),
-                Example(
-                    command: "urlsession get -o - https://example.com/data.json | jq .",
-                    meaning: "writes to standard output"),
+                    "urlsession get --into media/films/ https://example.com/film.mp4",
+                    "writes the object films/film.mp4, and no file"),
+                Example("urlsession get -o - https://example.com/data.json | jq .", "writes to standard output"),
             ],
             run: Transfers.get),
         Subcommand(
@@ -105,16 +89,14 @@ extension Subcommand {
                 server does not take it.
                 """,
             arguments: [
-                Argument(name: "FILE", help: "what to upload", kind: .file),
-                Argument(name: "URL", help: "where to; one that ends with / gets the file's name"),
+                Argument("FILE", "what to upload", .file),
+                Argument("URL", "where to; one that ends with / gets the file's name"),
             ],
             options: requestOptions + [
-                Option(name: "type", value: "TYPE", help: "media type (application/octet-stream)")
+                Option("--type TYPE", "media type (application/octet-stream)")
             ] + taskOptions + sessionOptions,
             examples: [
-                Example(
-                    command: "urlsession put backup.tar https://files.example.com/backups/",
-                    meaning: "uploads as backups/backup.tar")
+                Example("urlsession put backup.tar https://files.example.com/backups/", "uploads as backups/backup.tar")
             ],
             run: Transfers.put),
         Subcommand(
@@ -123,21 +105,21 @@ extension Subcommand {
                 Follows what get and put left in a session, and saves what is to be saved where they were told to, below \
                 the current folder; elsewhere only with -o.
                 """,
-            arguments: [Argument(name: "SESSION", help: "the session that get or put named", kind: .session)],
+            arguments: [Argument("SESSION", "the session that get or put named", .session)],
             options: [output] + saveOptions,
             run: Transfers.attach),
         Subcommand(
             name: "watch", summary: "show how far the tasks of a session are",
             about: "Until all that are under way are over. Saves nothing.",
-            arguments: [Argument(name: "SESSION", help: "the session to watch", kind: .session)],
+            arguments: [Argument("SESSION", "the session to watch", .session)],
             run: Transfers.attach),
         Subcommand(
             name: "content", summary: "write the content of a finished task",
             arguments: [
-                Argument(name: "SESSION", help: "the task's session", kind: .session),
-                Argument(name: "TASK", help: "its number", kind: .number(1 ... .max)),
+                Argument("SESSION", "the task's session", .session),
+                Argument("TASK", "its number", .number(1 ... .max)),
             ],
-            options: [output, Option(name: "force", short: "f", help: "replace a file that is there")],
+            options: [output, Option("-f, --force", "replace a file that is there")],
             run: TaskCommands.content),
     ]
 }

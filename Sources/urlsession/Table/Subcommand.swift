@@ -7,22 +7,27 @@ import Wire
 struct Subcommand: Sendable {
     /// A word that the command needs, or may have, in its place.
     struct Argument: Sendable {
+        /// `SESSION`, `[SESSION]`, `TASK...` or `[TASK...]`.
+        let usage: String
         let name: String
-        let help: String
-        var kind = ValueKind.text
-        var isOptional = false
+        let kind: ValueKind
+        let isOptional: Bool
         /// Takes all words that are left. Only the last one.
-        var isRepeated = false
+        let isRepeated: Bool
+        let help: String
 
-        var usage: String {
-            let word = isRepeated ? name + "..." : name
-            return isOptional ? "[\(word)]" : word
+        init(_ usage: String, _ help: String, _ kind: ValueKind = .text) {
+            (self.usage, self.kind, self.help) = (usage, kind, help)
+            name = usage.filter { !"[.]".contains($0) }
+            (isOptional, isRepeated) = (usage.hasPrefix("["), usage.contains("..."))
         }
     }
 
     struct Example: Sendable {
         let command: String
         let meaning: String
+
+        init(_ command: String, _ meaning: String) { (self.command, self.meaning) = (command, meaning) }
     }
 
     /// `get`, or `webhook set`.
@@ -64,18 +69,19 @@ enum CommandTable {
 
     /// Options of every command that talks to the service.
     static let connection = [
-        Option(name: "profile", value: "NAME", help: "use this part of the configuration file"),
-        Option(name: "url", value: "URL", help: "where the service listens"),
+        Option("--profile NAME", "use this part of the configuration file"),
+        Option("--url URL", "where the service listens"),
         Option(
-            name: "ca-file", value: "FILE", kind: .file,
-            help: "certificates (PEM) that an https service is trusted by, instead of those of this machine"),
-        Option(name: "json", help: "write JSON as the API has it, a document a line"),
-        Option(name: "quiet", short: "q", help: "write nothing but errors"),
+            "--ca-file FILE",
+            "certificates (PEM) that an https service is trusted by, instead of those of this machine",
+            .file),
+        Option("--json", "write JSON as the API has it, a document a line"),
+        Option("-q, --quiet", "write nothing but errors"),
     ]
 
     static let common = [
-        Option(name: "help", short: "h", help: "tell about the command"),
-        Option(name: "version", help: "tell the version"),
+        Option("-h, --help", "tell about the command"),
+        Option("--version", "tell the version"),
     ]
 
     static let statuses: [(status: Int32, meaning: String)] = [
@@ -97,4 +103,9 @@ enum CommandTable {
 
     /// The commands whose first word is this, where that alone is none.
     static func family(_ word: String) -> [Subcommand] { all.filter { $0.name.hasPrefix(word + " ") } }
+}
+
+extension ValueKind {
+    static func choice(_ words: [some RawRepresentable<String>]) -> ValueKind { .choice(words.map(\.rawValue)) }
+    static func choices(_ words: [some RawRepresentable<String>]) -> ValueKind { .choices(words.map(\.rawValue)) }
 }
