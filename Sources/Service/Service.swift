@@ -139,7 +139,7 @@ package final class Service: Sendable {
         try await checkMasterKey(acceptsNew: acceptsNewMasterKey)
         try await folder.prepare()
         if settings.contents == nil, try await store.namesObjects() {
-            log.error("contents or bodies are in a bucket, and cannot be read: there is no --contents")
+            log.error("contents or bodies in a bucket cannot be read: --contents is not set")
         }
         try await loadConditions()
         try await scheduler.finishInterruptedMoves()
@@ -156,7 +156,7 @@ package final class Service: Sendable {
             // Counted, and durably: removed before a task is in flight that the crash marker does not cover.
             try await folder.removeCrashMark()
             log.error(
-                "the service crashed the last time", ("suspects", recovered.suspects), ("failed", recovered.failed))
+                "the previous process crashed", ("suspects", recovered.suspects), ("failed", recovered.failed))
         }
         outlet.handle(aftermath)
         var hasMore = true
@@ -169,7 +169,7 @@ package final class Service: Sendable {
         outlet.handle(try await store.cancelForbiddenTasks(at: clock.now))
         try await folder.disk.measure(room, folder.path)
         if recovered.interrupted > 0 {
-            log.info("interrupted transfers go back to the queue", ("tasks", recovered.interrupted))
+            log.info("interrupted transfers were requeued", ("tasks", recovered.interrupted))
         }
     }
 

@@ -82,7 +82,7 @@ struct Serve {
         service.nodes.onNews { launches.refreshChanged() }
         let metricsServer = try metricsListener.map { try start(api, on: $0, api.metricsRouter, nil) }
         announce(server)
-        if let path = keys.newAdminKey { log.info("the operator's key was made", ("file", path)) }
+        if let path = keys.newAdminKey { log.info("the operator's key was created", ("file", path)) }
         let renewal = Renewal(reread: reread, api: api, server: server, buckets: buckets, log: log)
         await runLoops(until: end, renewing: (renewal, at: hangup), service, launches, api) {
             await stop(server, metricsServer, service)
@@ -155,7 +155,9 @@ struct Serve {
             transferThreads: configuration.transferThreads, clock: clock, log: log, metrics: metrics
         ) { error in
             if (error as? SQLError)?.code == .superseded { Restart.perform(log, logWriter) }
-            log.error("the database cannot go on; start-up will decide what was stored", ("error", "\(error)"))
+            log.error(
+                "the database connection failed: the next start determines which commits are stored",
+                ("error", "\(error)"))
             exitAtOnce()
         }
     }
@@ -238,7 +240,7 @@ struct Serve {
         do throws(SystemError) {
             try Command.say("urlsessiond listening on \(configuration.url(port: server.port))")
         } catch {
-            log.warning("standard output does not take where this listens", ("error", error))
+            log.warning("the address could not be printed to standard output", ("error", error))
         }
         let address = Configuration.Address(host: configuration.listen.host, port: server.port)
         log.info("listening", ("address", address.text), ("version", Command.version))

@@ -132,14 +132,14 @@ import Testing
         write("short\n", to: "admin.key")
         service.signal(SIGHUP)
         try await eventually("both are refused") {
-            service.errors.contains("new certificate is refused")
-                && service.errors.contains("new operator's key is refused")
+            service.errors.contains("new certificate is invalid")
+                && service.errors.contains("new operator's key is invalid")
         }
         #expect(try await curl("/healthz").contains("second.example"))
         #expect(try await curl("/v1/apps", "-H", admin("second")).contains("\n200\n"))
         write(#"{"log-level": "loud"}"#, to: "settings.json")
         service.signal(SIGHUP)
-        try await eventually("faults are told") { service.errors.contains("nothing was read again") }
+        try await eventually("faults are told") { service.errors.contains("no file was read again") }
         #expect(try await service.terminate() == .exited(0))
     }
 

@@ -120,7 +120,7 @@ import Testing
         try await eventually("it serves") { (try? await APIClient(port: port).get("/healthz").status) == 200 }
         try await eventually("it is logged") {
             String(decoding: readFile(folder.file("log")) ?? [], as: UTF8.self).contains(
-                "standard output does not take")
+                "could not be printed to standard output")
         }
         withExtendedLifetime(service) {}
     }
@@ -142,7 +142,7 @@ import Testing
     @Test func `The first start says where the operator's key is, and not what it is`() async throws {
         let service = try await ServiceProcess(dev: false)
         let path = service.data.file("data/admin.key")
-        let line = "the operator's key was made"
+        let line = "the operator's key was created"
         try await eventually("it says so") { service.errors.contains(line) }
         #expect(service.errors.contains(path))
         let key = String(decoding: try #require(readFile(path)).dropLast(), as: UTF8.self)

@@ -106,7 +106,7 @@ import Testing
             #expect(task["attempts"]["count"] == 1, "\(task)")
         }
         #expect(scene.origin.requests("/up").allSatisfy { $0.bodyLength < 200_000 })
-        #expect(scene.service.errors.contains("it is not the one that was stored"))
+        #expect(scene.service.errors.contains("its file differs from the stored body"))
     }
 
     private static func flip(_ path: String, at offset: off_t) throws {

@@ -26,7 +26,7 @@ extension Scheduler {
             }
         } catch {
             if Store.Obstacle(error) == .away { return }
-            log.error("transfers that wait for the disk could not go on", ("error", "\(error)"))
+            log.error("tasks that wait for disk space could not be resumed", ("error", "\(error)"))
         }
     }
 

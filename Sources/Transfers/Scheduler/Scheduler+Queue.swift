@@ -100,7 +100,7 @@ extension Scheduler {
             outlet.handle(try await store.takeBack(but: known, at: clock.now))
             commits.hasLostTasks = false
         } catch {
-            if Store.Obstacle(error) != .away { log.error("tasks could not be put back", ("error", "\(error)")) }
+            if Store.Obstacle(error) != .away { log.error("tasks could not be requeued", ("error", "\(error)")) }
             try? await Task.sleep(for: .seconds(1))
         }
     }
