@@ -44,13 +44,13 @@ struct JSONParser {
         guard offset < bytes.count else { throw malformed("there is no JSON value") }
         let value = try parseValue()
         skipSpace()
-        guard offset == bytes.count else { throw malformed("something follows the JSON value") }
+        guard offset == bytes.count else { throw malformed("text follows the JSON value") }
         guard faults.isEmpty else { throw .invalid(faults) }
         return value
     }
 
     mutating func parseValue() throws(JSONError) -> JSON {
-        guard offset < bytes.count else { throw malformed("the text ends where a value should be") }
+        guard offset < bytes.count else { throw malformed("the text ends before a value") }
         switch bytes[offset] {
         case UInt8(ascii: "{"): return try parseObject()
         case UInt8(ascii: "["): return try parseArray()
@@ -59,7 +59,7 @@ struct JSONParser {
         case UInt8(ascii: "t"): return try parseWord("true", .bool(true))
         case UInt8(ascii: "f"): return try parseWord("false", .bool(false))
         case UInt8(ascii: "n"): return try parseWord("null", .null)
-        default: throw malformed("here should be a value")
+        default: throw malformed("a value is expected")
         }
     }
 
@@ -67,7 +67,7 @@ struct JSONParser {
         let matches = word.withUTF8Buffer { word in
             bytes.count - offset >= word.count && zip(bytes[offset...], word).allSatisfy { $0 == $1 }
         }
-        guard matches else { throw malformed("here should be a value") }
+        guard matches else { throw malformed("a value is expected") }
         offset += word.utf8CodeUnitCount
         return value
     }
@@ -86,7 +86,7 @@ struct JSONParser {
                 skipSpace()
                 continue
             }
-            guard take(UInt8(ascii: "]")) else { throw malformed("here should be a comma or the end of the array") }
+            guard take(UInt8(ascii: "]")) else { throw malformed("a comma or the end of the array is expected") }
             return .array(elements)
         }
     }
@@ -100,13 +100,13 @@ struct JSONParser {
         members.reserveCapacity(8)
         while true {
             guard offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") else {
-                throw malformed("here should be the name of a member")
+                throw malformed("the name of a member is expected")
             }
             var known = faults.count
             let name = try parseString()
             locate(since: known, name)
             skipSpace()
-            guard take(UInt8(ascii: ":")) else { throw malformed("here should be a colon") }
+            guard take(UInt8(ascii: ":")) else { throw malformed("a colon is expected") }
             skipSpace()
             known = faults.count
             let value = try parseValue()
@@ -114,7 +114,7 @@ struct JSONParser {
             if names.insert(name, after: members) {
                 members.append(JSON.Member(name, value))
             } else {
-                report(Fault(pointer: "", code: .duplicateMember, detail: "This member stands here twice."))
+                report(Fault(pointer: "", code: .duplicateMember, detail: "This member occurs twice."))
                 locate(since: known, name)
             }
             skipSpace()
@@ -122,7 +122,7 @@ struct JSONParser {
                 skipSpace()
                 continue
             }
-            guard take(UInt8(ascii: "}")) else { throw malformed("here should be a comma or the end of the object") }
+            guard take(UInt8(ascii: "}")) else { throw malformed("a comma or the end of the object is expected") }
             return .object(members)
         }
     }
@@ -237,7 +237,7 @@ struct JSONParser {
         let firstDigit = offset
         try skipDigits()
         guard bytes[firstDigit] != UInt8(ascii: "0") || offset == firstDigit + 1 else {
-            throw malformed("a number starts with 0", at: firstDigit)
+            throw malformed("a number has a leading zero", at: firstDigit)
         }
         var isWhole = true
         if take(UInt8(ascii: ".")) {
@@ -314,7 +314,7 @@ struct JSONParser {
     /// Reads a string, if one comes next.
     mutating func parseText() throws(JSONError) -> String {
         guard offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") else {
-            throw malformed("here should be a string")
+            throw malformed("a string is expected")
         }
         return try parseString()
     }

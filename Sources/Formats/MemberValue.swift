@@ -133,7 +133,7 @@ extension Word {
     package static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> Self? {
         guard let name = RawValue.read(json, nil, place) else { return nil }
         if let word = Self(rawValue: name) { return word }
-        place.report("This is none of the words that may stand here.")
+        place.report("This is none of the allowed words.")
         return nil
     }
 

@@ -140,7 +140,7 @@ public struct ObjectReader {
     @usableFromInline
     func finish() {
         guard mode == .strict, isTaken.contains(false) else { return }
-        let detail = "There is no such member here. " + Self.choice(askedNames)
+        let detail = "There is no such member. " + Self.choice(askedNames)
         for (index, member) in members.enumerated() where !isTaken[index] {
             faults.report(JSONPath(.name(member.name), in: path), detail, .unknownMember)
         }

@@ -71,7 +71,7 @@ private struct XMLParser {
         try skipMiscellany()
         let root = try element(depth: 1)
         try skipMiscellany()
-        guard position == bytes.count else { throw fault("Something follows the root element.") }
+        guard position == bytes.count else { throw fault("Text follows the root element.") }
         return root
     }
 
@@ -83,7 +83,7 @@ private struct XMLParser {
         let parts = text.split { "\"'= \t\r\n".contains($0) }
         guard let index = parts.firstIndex(of: "encoding") else { return }
         let name = parts.dropFirst(index + 1).first ?? ""
-        guard name == "UTF-8" || name == "utf-8" else { throw fault("Only UTF-8 is read.") }
+        guard name == "UTF-8" || name == "utf-8" else { throw fault("Only UTF-8 is supported.") }
     }
 
     /// White space, comments and processing instructions.
@@ -123,7 +123,7 @@ private struct XMLParser {
     private mutating func content(of element: inout XMLElement, _ tag: String, _ depth: Int) throws(XMLError) {
         while true {
             if skip("</") {
-                guard try name() == tag else { throw fault("An element ends that did not begin.") }
+                guard try name() == tag else { throw fault("An end tag has no start tag.") }
                 skipSpace()
                 guard skip(">") else { throw fault("An end tag has no end.") }
                 return
@@ -151,12 +151,12 @@ private struct XMLParser {
             guard hadSpace else { throw fault("A start tag is not well-formed.") }
             guard found.count < Self.maximumAttributes else { throw fault("An element has too many attributes.") }
             let name = try name()
-            guard found[name] == nil else { throw fault("An attribute stands twice.") }
+            guard found[name] == nil else { throw fault("An attribute occurs twice.") }
             skipSpace()
             guard skip("=") else { throw fault("An attribute has no value.") }
             skipSpace()
             guard position < bytes.count, [0x22, 0x27].contains(bytes[position]) else {
-                throw fault("An attribute's value stands in no quotes.")
+                throw fault("An attribute's value has no quotes.")
             }
             let quote = bytes[position]
             position += 1
@@ -174,7 +174,7 @@ private struct XMLParser {
             if name == "xmlns" {
                 scope.append(("", value))
             } else if name.hasPrefix("xmlns:") {
-                guard !value.isEmpty else { throw fault("A prefix stands for nothing.") }
+                guard !value.isEmpty else { throw fault("A prefix has no namespace.") }
                 scope.append((String(name.dropFirst(6)), value))
             }
         }

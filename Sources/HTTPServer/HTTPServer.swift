@@ -62,7 +62,7 @@ package final class HTTPServer: Sendable {
             certificate: certificate, port: listener.port)
         guard let daemon = server.startDaemon(speaksTLS: certificate != nil) else {
             watch.stopAccepting()
-            throw ServerStartError(message: "libmicrohttpd does not start")
+            throw ServerStartError(message: "libmicrohttpd could not start")
         }
         server.state.withLock { $0.daemon = Daemon(pointer: daemon) }
         watch.run(server)

@@ -111,9 +111,11 @@ package final class Service: Sendable {
         scheduler = Scheduler(
             store: store, engine: engine, folder: folder, settings: settings, outlet: outlet, conditions: conditions,
             cookies: cookies, clock: clock, log: log)
-        metrics.gauge("urlsessiond_transfers_running", "Transfers under way.") { Double(live.count) }
+        metrics.gauge("urlsessiond_transfers_running", "Transfers in flight.") { Double(live.count) }
         let conditions = conditions
-        metrics.gauge("urlsessiond_load", "How long work on the machine waits, compared with how long it goes on.") {
+        metrics.gauge(
+            "urlsessiond_load", "Load of the machine: the time that work waits, in relation to the time that it runs."
+        ) {
             conditions.load ?? .nan
         }
         metrics.gauge("urlsessiond_free_bytes", "Free bytes of the data folder.") { Double(room.freeBytes) }
@@ -236,8 +238,8 @@ package final class Service: Sendable {
                     Unreadiness(error: .storeUnavailable, detail: "The database cannot be reached, or took too long.")
                 case .noRoom:
                     Unreadiness(
-                        error: .insufficientStorage, detail: "The database does not take writes: the disk is full.")
-                case nil: Unreadiness(error: .insufficientStorage, detail: "The database does not take writes.")
+                        error: .insufficientStorage, detail: "The database does not accept writes: the disk is full.")
+                case nil: Unreadiness(error: .insufficientStorage, detail: "The database does not accept writes.")
                 }
             }
         }

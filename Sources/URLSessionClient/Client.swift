@@ -204,7 +204,7 @@ public enum ClientError: Error, Sendable, Hashable {
     case streamEnded
     /// The task has no content to be read.
     case noContent
-    /// The content is not the one that was begun.
+    /// The content changed while it was read.
     case contentChanged
     /// A file that could not be read or written; `code` is the system's `errno`.
     case file(String, code: Int32)

@@ -264,7 +264,7 @@ import Transfers
                 ("/v1/sessions/photos/tasks/x/content", "There is no task x in session \"photos\"."),
                 ("/v1/launches/l", "There is no launch \"l\"."), ("/v1/questions/q", "There is no question \"q\"."),
                 ("/v1/credentials/c", "There is no credential \"c\"."), ("/v1/bodies/b", "There is no body \"b\"."),
-                ("/v1/nowhere", "There is no route of this path."),
+                ("/v1/nowhere", "There is no route with this path."),
             ] {
                 let answer = try await api.dev.get(path)
                 #expect(answer.code == "not-found" && answer.json["detail"].string == detail, "\(path): \(answer.text)")

@@ -103,7 +103,7 @@ import Testing
             launches.refreshChanged()
             try await stays("no fetch", for: .milliseconds(200)) { stage.receiver.deliveries.isEmpty }
             let why = try await launches.refresh(of: stage.app).why
-            #expect(why == "It is due. Discretionary work waits for a network that costs nothing.")
+            #expect(why == "It is due. Discretionary work waits for an inexpensive network.")
             // A busy machine is no better.
             var limited = Conditions()
             limited.maximumLoad = 0.5

@@ -64,7 +64,7 @@ struct SchedulingTests {
             let waiting = try await stage.service.task(#require(last).number, in: endless.id)
             #expect(
                 stage.service.waitingReasons(of: waiting, in: endless).map(\.detail) == [
-                    "Other transfers come first: the few slots that are free are for apps with fewer transfers."
+                    "Other transfers come first: the few free slots are for apps with fewer transfers."
                 ])
             let other = try await ServiceStage.app("other", of: stage.service)
             let task = try await stage.create(stage.order("/quick"), in: stage.session(of: other))[0]

@@ -102,7 +102,7 @@ struct SegmentTests {
             let other = try await stage.create(stage.order("/a"), in: session)[0]
             #expect(
                 stage.service.waitingReasons(of: other, in: session).map(\.detail) == [
-                    "Other transfers come first: as many to this host are under way as the session allows."
+                    "Other transfers come first: the session's limit for this host is reached."
                 ])
             gate.open()
             #expect(try await stage.completed(task).outcome == .succeeded)

@@ -68,7 +68,7 @@ struct SharedServiceTests {
         #expect(stage.service.waitingReasons(of: task, in: session).isEmpty)
         note(running: 5)
         let reasons = stage.service.waitingReasons(of: task, in: session)
-        #expect(reasons.map(\.kind) == [.capacity] && reasons[0].detail.contains("as the nodes allow"))
+        #expect(reasons.map(\.kind) == [.capacity] && reasons[0].detail.contains("limit of all nodes"))
     }
 
     @Test(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))

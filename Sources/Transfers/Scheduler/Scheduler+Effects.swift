@@ -186,7 +186,7 @@ extension Scheduler {
             default: break
             }
         } catch {
-            log.of(transfer.name).error("task could not be started", ("error", "\(error)"))
+            log.of(transfer.name).error("a task could not be started", ("error", "\(error)"))
             await feed(.failed(.start(error)), to: transfer.id)
         }
     }

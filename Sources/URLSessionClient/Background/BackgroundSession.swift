@@ -124,13 +124,13 @@ public final class BackgroundSession: Sendable {
     /// nothing.
     private static func obstacle(_ error: any Error, at client: Client) -> String {
         let reason = error.localizedDescription
-        let origin = "of the configuration's client or, with Client.shared, of"
+        let origin = "from the configuration's client or, with Client.shared, from"
         switch error {
-        case ClientError.badURL: return "\(reason) The URL is that \(origin) URLSESSION_URL."
+        case ClientError.badURL: return "\(reason) The URL comes \(origin) URLSESSION_URL."
         case let problem as Problem where problem.status == 401:
-            return "\(reason) The key is that \(origin) URLSESSION_KEY."
+            return "\(reason) The key comes \(origin) URLSESSION_KEY."
         case is Problem: return reason
-        default: return "no service answers at \(client.base) (\(reason)); the URL is that \(origin) URLSESSION_URL"
+        default: return "no service answers at \(client.base) (\(reason)); the URL comes \(origin) URLSESSION_URL"
         }
     }
 
@@ -221,7 +221,7 @@ public final class BackgroundSession: Sendable {
             known.terms.clientTaskId = name
         }
         if facts.withLock({ $0.isOver }) {
-            warn(.taskOfEndedSession, "a task was made in a session that is over; it is not performed")
+            warn(.taskOfEndedSession, "a task was created in an invalidated session: it does not run")
         }
         let isRepeating = known.retryOf != nil
         let task = create(known)

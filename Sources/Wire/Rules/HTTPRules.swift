@@ -70,7 +70,7 @@ extension StringMap.Rule {
             }
             var seen: Set<String> = []
             for pair in map where !seen.insert(pair.name.lowercased()).inserted {
-                place.member(pair.name).report("This header stands here twice; letters of either case are the same.")
+                place.member(pair.name).report("This header occurs twice; names are case-insensitive.")
             }
         }
     }

@@ -7,7 +7,7 @@ extension TextRule {
     }
 
     /// A name for a root directory or an identifier that the service made.
-    public static let handle = name("This is not a name that the service gives.")
+    public static let handle = name("This is not a name of the service.")
 
     private static func name(_ detail: String) -> TextRule {
         TextRule { text in

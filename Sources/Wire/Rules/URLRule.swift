@@ -38,15 +38,17 @@ private enum URLText {
         var host = authority[...]
         var port: ArraySlice<UInt8>?
         if authority.first == UInt8(ascii: "[") {
-            guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else { return "The address lacks its bracket." }
+            guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else {
+                return "The address has no closing bracket."
+            }
             host = authority[1..<end]
             let rest = authority[(end + 1)...]
-            guard rest.isEmpty || rest.first == UInt8(ascii: ":") else { return "After an address stands only a port." }
+            guard rest.isEmpty || rest.first == UInt8(ascii: ":") else { return "Only a port may follow an address." }
             port = rest.isEmpty ? nil : rest.dropFirst()
             let isAddress = host.allSatisfy {
                 Bytes.isDigit($0) || (0x61...0x66).contains($0 | 0x20) || $0 == 0x3A || $0 == 0x2E
             }
-            guard isAddress else { return "Between brackets stands an IPv6 address, without a zone." }
+            guard isAddress else { return "Brackets enclose an IPv6 address, without a zone." }
         } else if let colon = authority.firstIndex(of: UInt8(ascii: ":")) {
             host = authority[..<colon]
             port = authority[(colon + 1)...]

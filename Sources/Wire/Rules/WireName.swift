@@ -36,5 +36,5 @@ extension WireName {
 
 extension ListRule where Element: WireName {
     /// So many words, none twice.
-    static func words(_ count: ClosedRange<Int>) -> Self { distinct(count: count, "No word may stand here twice.") }
+    static func words(_ count: ClosedRange<Int>) -> Self { distinct(count: count, "No word may occur twice.") }
 }

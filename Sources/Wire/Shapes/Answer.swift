@@ -36,10 +36,10 @@ public struct Answer: Shape {
         request?.check(as: .download, at: "request", &reader)
         guard disposition.isKnown else { return }
         if (disposition == .useCredential) != (reader.presence(of: "credential") == .present) {
-            reader.report("credential", "A credential belongs to useCredential, and to nothing else.")
+            reader.report("credential", "Only useCredential has a credential.")
         }
         if (disposition == .useNewRequest) != (reader.presence(of: "request") == .present) {
-            reader.report("request", "A request belongs to useNewRequest, and to nothing else.")
+            reader.report("request", "Only useNewRequest has a request.")
         }
         if request?.body != nil { reader.report("request", "A task keeps its body; a new request has none.") }
     }

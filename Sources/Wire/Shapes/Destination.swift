@@ -95,7 +95,7 @@ extension StringMap.Rule {
             guard (1...128).contains(text.utf8.count), text.utf8.allSatisfy(Bytes.isToken) else {
                 return "A name has 1 to 128 characters of a header field's name."
             }
-            return text.lowercased() == "urlsessiond" ? "This name is the service's own." : nil
+            return text.lowercased() == "urlsessiond" ? "This name is reserved." : nil
         },
         values: TextRule { text in
             guard text.utf8.count <= 1024, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {

@@ -26,7 +26,7 @@ public enum RetryPolicy: Sendable, Hashable {
         public mutating func visit(_ members: inout some MemberVisitor) {
             members.defaulted(
                 "statusCodes", &statusCodes,
-                .distinct(400...599, count: 0...200, "No status may stand here twice."))
+                .distinct(400...599, count: 0...200, "No status may occur twice."))
             members.nullable("maximumAttempts", &maximumAttempts, 1...1_000_000)
             members.nullable("maximumElapsedTime", &maximumElapsedTime, 0.001...315_360_000)
             members.defaulted("initialDelay", &initialDelay, 0.1...86_400)

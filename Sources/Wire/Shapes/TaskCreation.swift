@@ -60,12 +60,14 @@ public struct TaskCreation: Shape {
         let hasRequest = reader.presence(of: "request") == .present
         let hasBody = reader.presence(of: "body") == .present
         if reader.presence(of: "resumeData") == .present {
-            if kind == .upload { reader.report("resumeData", "Only downloads go on from resume data.") }
-            if hasRequest { reader.report("request", "With resumeData the request is that of the cancelled task.") }
-            if terms.destination?.bucket != nil {
-                reader.report("destination", "bucket", detail: "With resumeData the content is on a disk already.")
+            if kind == .upload { reader.report("resumeData", "Only downloads have resume data.") }
+            if hasRequest {
+                reader.report("request", "With resumeData the task has the request of the cancelled task.")
             }
-            if hasBody { reader.report("body", "With resumeData the request is that of the cancelled task.") }
+            if terms.destination?.bucket != nil {
+                reader.report("destination", "bucket", detail: "With resumeData the content is already on disk.")
+            }
+            if hasBody { reader.report("body", "With resumeData the task has the request of the cancelled task.") }
             return
         }
         if !hasRequest { reader.report("request", "This member is missing; it must be an object with a url.") }

@@ -65,7 +65,7 @@ public struct TaskTerms: Sendable, Hashable {
         members.term("segments", &segments, isShown, unless: standard.segments)
         members.term(
             "mirrors", &mirrors, isShown, unless: standard.mirrors,
-            .distinct(.url, count: 0...Self.mostMirrors, "A mirror stands here twice."))
+            .distinct(.url, count: 0...Self.mostMirrors, "A mirror occurs twice."))
         members.term("pieces", &pieces, isShown)
     }
 
@@ -83,7 +83,7 @@ public struct TaskTerms: Sendable, Hashable {
             if kind == .upload {
                 reader.report(name, "Only downloads have \(name).")
             } else if isObject || destination?.bucket != nil {
-                reader.report(name, "What comes from a bucket or goes into one comes in one piece, without \(name).")
+                reader.report(name, "Downloads from or into a bucket have no \(name).")
             }
         }
         if kind == .upload, destination?.bucket != nil {

@@ -62,7 +62,7 @@ public struct TransferRequest: Shape {
             if !hasURL { reader.report("url", "This member is missing; it must be a string.") }
             return
         }
-        if hasURL { reader.report("url", "With bucket and key the service knows the URL: leave it out.") }
+        if hasURL { reader.report("url", "With bucket and key the service derives the URL: leave it out.") }
         for name in ["bucket", "key"] where reader.presence(of: name) != .present {
             reader.report(name, "An object has a bucket and a key.")
         }
