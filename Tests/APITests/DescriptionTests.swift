@@ -13,14 +13,14 @@ import Testing
         schema = Schema(document: document, isExact: true)
     }
 
-    @Test func `Every list of words and every object with members has a name`() {
+    @Test func `Every enumeration and every object schema with members has a name`() {
         for part in parts where part.isSchema && (part.value.has("enum") || part.value.has("properties")) {
             let isNamed = part.place.dropLast() == ["components", "schemas"]
             #expect(isNamed, "\(part.path) needs a name of its own")
         }
     }
 
-    @Test func `No name is one that a language has taken`() {
+    @Test func `No schema has the name of a type in a client's language`() {
         let taken: Set = [
             "Any", "Array", "Blob", "Body", "Boolean", "Configuration", "Data", "Date", "Error", "File", "Headers",
             "Int",
@@ -35,14 +35,14 @@ import Testing
         }
     }
 
-    @Test func `Words that have names of their own have no default`() {
+    @Test func `Enumerations with x-enum-varnames have no default`() {
         for part in parts where part.isSchema && part.value.has("x-enum-varnames") {
             #expect(part.value["x-enum-varnames"].array?.count == part.value["enum"].array?.count, "\(part.path)")
             #expect(!part.value.has("default"), "\(part.path): some generators spell it in another way")
         }
     }
 
-    @Test func `Words that are no names in a programming language have names of their own`() {
+    @Test func `Enumerations whose words are no identifiers have x-enum-varnames`() {
         for (name, schema) in schemas where schema.has("enum") {
             let words = schema["enum"].array ?? []
             let isPlain =
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `Identifier ends the names of Apple's and chosen names, Id those of opaque ones`() {
+    @Test func `Names end in Identifier for Apple's and chosen names, in Id for opaque ones`() {
         var names: Set<String> = []
         for schema in schemas.values { names.formUnion((schema["properties"].object ?? [:]).keys) }
         for part in parts where !part.isSchema && ["path", "query"].contains(part.value["in"].string) {
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func `The choices of a oneOf are told apart by a discriminator or by their type in JSON`() {
+    @Test func `The choices of a oneOf differ by a discriminator or by their type in JSON`() {
         for part in parts where part.isSchema {
             #expect(!part.value.has("anyOf"), "\(part.path): few generators know anyOf")
             #expect(
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `What may be null has no conditions, which would cost it its type`() {
+    @Test func `A nullable schema has no conditions, which would hide its type from generators`() {
         for part in parts where part.isSchema && part.value["oneOf"].array?.contains(["type": "null"]) == true {
             for choice in part.value["oneOf"].array ?? [] {
                 let conditions = ["if", "not", "anyOf"].filter { schema.resolved(choice).has($0) }
@@ -137,7 +137,7 @@ import Testing
         #expect(count > 80)
     }
 
-    @Test func `Links lead to routes that there are, with parameters that they have`() {
+    @Test func `Links lead to existing routes with existing parameters`() {
         var targets: Set<String> = []
         for part in parts where part.place.dropLast().last == "links" {
             let target = part.value["operationId"].string ?? ""
@@ -154,7 +154,7 @@ import Testing
         #expect(unreached.keys.sorted() == [], "no link leads to these")
     }
 
-    @Test func `Header fields of limits and of replays stand with each answer that may have them`() {
+    @Test func `Responses describe their header fields of rate limits and of replays`() {
         for (name, operation) in operations {
             for (status, response) in operation.responses {
                 var owed: Set<String> = []
@@ -169,12 +169,12 @@ import Testing
         }
     }
 
-    @Test func `A client has no methods for the calls that the service makes`() {
+    @Test func `A generated client has no methods for the calls that the service makes`() {
         let webhooks = document["webhooks"].object ?? [:]
         #expect(!webhooks.isEmpty && webhooks.values.allSatisfy { $0["post"]["x-internal"] == true })
     }
 
-    @Test func `A client finds the service where it found the description`() {
+    @Test func `The server URL of the description is relative to the description`() {
         #expect(document["servers"].array?.map { $0["url"] } == ["/"])
     }
 
@@ -230,7 +230,7 @@ import Testing
         }
     }
 
-    @Test func `What must be together or apart is told in the schema`() {
+    @Test func `The schemas state which members exclude or require one another`() {
         func isValid(_ name: String, _ value: JSON) -> Bool { schema.faults(of: value, schemas[name] ?? false) == [] }
         let request: JSON = ["url": "https://example.com/"]
         let tasks: [(JSON, Bool)] = [

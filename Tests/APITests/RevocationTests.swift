@@ -29,7 +29,7 @@ import Transfers
         try await eventually("requests are held") { api.server.held.count == count }
     }
 
-    @Test func `A key that is revoked gets no held read any more`() async throws {
+    @Test func `A held read ends with 401 when its key is revoked`() async throws {
         try await ServedAPI.run { api async throws in
             let key = try await key(api)
             try await api.session()
@@ -46,7 +46,7 @@ import Transfers
         }
     }
 
-    @Test func `Other keys go on waiting when one is revoked`() async throws {
+    @Test func `Held reads of other keys continue when a key is revoked`() async throws {
         try await ServedAPI.run { api async throws in
             let (key, other) = (try await key(api), try await key(api))
             try await api.session()
@@ -68,7 +68,7 @@ import Transfers
         }
     }
 
-    @Test func `Lines of a revoked key make no tasks`() async throws {
+    @Test func `Lines of a revoked key create no tasks`() async throws {
         try await ServedAPI.run { api async throws in
             let key = try await key(api)
             try await api.session()
@@ -99,7 +99,7 @@ import Transfers
         }
     }
 
-    @Test func `A body whose key is revoked while it comes is refused`() async throws {
+    @Test func `A body is refused when its key is revoked during the transfer`() async throws {
         try await ServedAPI.run { api async throws in
             for path in ["/v1/sessions", "/v1/bodies"] {
                 let key = try await key(api)

@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `Lines that come close together are written together, and none is cut`() throws {
+    @Test func `Lines in quick succession are written together, and none is split`() throws {
         var ends: [Int32] = [0, 0]
         // Each read of such a socket is one write.
         let code = socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends)
@@ -60,7 +60,7 @@ import Testing
         #expect(pipe.read() == (0..<1000).map { "line \($0)\n" }.joined())
     }
 
-    @Test func `What a full pipe does not take is dropped, counted and told`() async throws {
+    @Test func `Lines beyond a full pipe are dropped, counted and reported`() async throws {
         let pipe = try Pipe()
         let writer = makeWriter(pipe, capacity: 10_000)
         let line = Array(String(repeating: "x", count: 999).utf8) + [UInt8(ascii: "\n")]

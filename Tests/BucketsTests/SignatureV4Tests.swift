@@ -34,7 +34,7 @@ struct SignatureV4Tests {
         #expect(signed([("max-keys", "2"), ("prefix", "J")])?.hasSuffix(suffix) == true)
     }
 
-    @Test func `An address is signed for a while`() {
+    @Test func `A presigned URL is valid for a limited time`() {
         let target = signature.presigned(method: "GET", bucket.target("test.txt"), for: 86_400, at: now)
         #expect(
             target.url.text

@@ -2,7 +2,7 @@ import Core
 import Testing
 
 @Suite struct LaunchSlotsTests {
-    @Test func `An app has four places, and one after an attempt that nobody answered`() {
+    @Test func `An app has four slots, and one after an attempt without a response`() {
         var slots = LaunchSlots()
         let app = AppID(1)
         for launch in 0..<4 {
@@ -22,7 +22,7 @@ import Testing
         #expect(slots.hasRoom(for: app))
     }
 
-    @Test func `A breaker leaves fewer places`() {
+    @Test func `The circuit breaker reduces the slots`() {
         var slots = LaunchSlots()
         #expect(slots.hasRoom(for: AppID(1), places: 1))
         #expect(!slots.hasRoom(for: AppID(1), places: 0))
@@ -30,7 +30,7 @@ import Testing
         #expect(!slots.hasRoom(for: AppID(1), places: 1))
     }
 
-    @Test func `The last slots are for apps with nothing under way`() {
+    @Test func `The last slots are for apps with no attempt in flight`() {
         var slots = LaunchSlots()
         for launch in 0..<(LaunchSlots.total - LaunchSlots.kept) {
             slots.began(Int64(launch), of: AppID(Int64(launch / 4)), at: 0)
@@ -46,7 +46,7 @@ import Testing
         #expect(!slots.hasRoom(for: AppID(300)))
     }
 
-    @Test func `Who has waited for a second waits on without a slot`() {
+    @Test func `An attempt that has waited for a second releases its slot`() {
         var slots = LaunchSlots()
         #expect(slots.takeBack(at: 0) == nil)
         for launch in 0..<LaunchSlots.total {

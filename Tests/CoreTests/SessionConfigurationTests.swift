@@ -46,7 +46,7 @@ struct SessionConfigurationTests {
     }
 
     @Test
-    func `What may be changed later differs only where something is said of it`() throws {
+    func `A changeable member differs only if both configurations set it`() throws {
         let limited = Self.with { $0.bandwidthLimit = 5 }
         #expect(try SessionConfiguration().differences(from: limited).isEmpty)
         #expect(try limited.differences(from: limited).isEmpty)
@@ -56,7 +56,7 @@ struct SessionConfigurationTests {
     }
 
     @Test
-    func `Header fields compare whatever their order and case`() throws {
+    func `Header fields are compared without order and case`() throws {
         let one = Self.with {
             $0.httpAdditionalHeaders = HTTPFields([
                 HTTPField(name: "A", value: "1"), HTTPField(name: "b", value: "2"),
@@ -73,7 +73,7 @@ struct SessionConfigurationTests {
     }
 
     @Test
-    func `Secrets in headers and in the proxy have it sealed`() {
+    func `A configuration with secrets in headers or in the proxy is sealed`() {
         #expect(!SessionConfiguration().holdsSecrets)
         #expect(!Self.with { $0.httpAdditionalHeaders.append("Accept", "x") }.holdsSecrets)
         #expect(Self.with { $0.httpAdditionalHeaders.append("authorization", "x") }.holdsSecrets)

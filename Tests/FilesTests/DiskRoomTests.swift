@@ -4,7 +4,7 @@ import Testing
 @testable import Files
 
 @Suite struct DiskRoomTests {
-    @Test func `What is written counts until the disk is measured again`() {
+    @Test func `Written bytes count until the disk is measured again`() {
         let room = DiskRoom(floor: 10 << 20)
         #expect(room.take(1 << 40))
         let written = room.writtenBytes
@@ -22,7 +22,7 @@ import Testing
         #expect(!room.isAboveFloor && room.left < 0 && !room.take(1))
     }
 
-    @Test func `What lies in buffers counts beside a measurement, which cannot know it`() throws {
+    @Test func `Bytes in buffers count beside a measurement, which cannot include them`() throws {
         let room = DiskRoom(floor: 0)
         let pool = BufferPool(limit: 2, room: room) {}
         var first = pool.take(), second = pool.take()
@@ -43,7 +43,7 @@ import Testing
         #expect(room.left == 100_000)
     }
 
-    @Test func `Who finds no room, and who takes much of it, rings`() async {
+    @Test func `A failed claim of space and a large one ring the bell`() async {
         let room = DiskRoom(floor: 0)
         func rang() async -> Bool { await room.bell.wait(until: 0) }
         room.note(free: 40 << 20, size: 100 << 20, writtenBefore: 0)

@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 4095, 4096, 70_001, 1 << 20, (2 << 20) - 7], [13_001, 300_000, .max])
-    func `What is written in pieces from any offset on is whole and digested`(start: Int, every: Int) async throws {
+    func `Bytes written in pieces from any offset are complete and digested`(start: Int, every: Int) async throws {
         let folder = TemporaryFolder()
         let whole = Content.bytes(seed: 1, length: start + (3 << 20) + 12_345)
         // What is behind the offset was not known to be whole, and goes.
@@ -68,7 +68,7 @@ import Testing
         #expect(buffers.taken == 0)
     }
 
-    @Test func `Stretches of one file are written beside each other, and none cuts another`() async throws {
+    @Test func `Several ranges of one file are written concurrently, and none truncates another`() async throws {
         let folder = TemporaryFolder()
         let whole = Content.bytes(seed: 2, length: 3_000_000)
         let cuts = [0, 1_000_003, 1_000_005, 2_222_222, whole.count]
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `A sync that one stretch asks for tells all of them how far they are`() async throws {
+    @Test func `One sync reports the durable offset of every range`() async throws {
         let folder = TemporaryFolder()
         let (path, sync) = (folder.file("partial"), SharedSync())
         let first = try await open(path, .among(0), sync: sync)
@@ -114,7 +114,7 @@ import Testing
         #expect(other.reached.offset == 2 << 20 && synced.count == 3)
     }
 
-    @Test func `A sync that fails fails for all who write to the file, then and later`() async throws {
+    @Test func `A failed sync fails for every writer of the file, then and later`() async throws {
         let (folder, sync) = (TemporaryFolder(), SharedSync())
         func device() throws -> PartialFile {
             // It takes bytes and cannot be synced.
@@ -137,7 +137,7 @@ import Testing
         #expect(synced.isEmpty)
     }
 
-    @Test func `What was written outside of some ranges is counted, and taken away`() async throws {
+    @Test func `Bytes outside of the given ranges are counted and removed`() async throws {
         let files = TemporaryFolder()
         files.makeFolder("partial")
         let folder = DataFolder(path: files.path, disk: disk)
@@ -156,7 +156,7 @@ import Testing
         #expect(bytes[99] == 0 && bytes[100] == 1 && bytes[16_383] == 0 && bytes[16_384] == 1)
     }
 
-    @Test func `Whole blocks are not kept in memory, where the filesystem can do without`() async throws {
+    @Test func `Whole blocks bypass the page cache if the filesystem supports it`() async throws {
         let folder = TemporaryFolder()
         let path = folder.file("partial")
         let file = try await open(path, .behind(0))
@@ -169,7 +169,7 @@ import Testing
         #expect(try cachedBytes(of: path) <= 64 * 1024)
     }
 
-    @Test func `A long copy is not kept in memory, nor what it is made of`() async throws {
+    @Test func `A long copy bypasses the page cache on both sides`() async throws {
         let folder = TemporaryFolder()
         let (source, copy) = (
             folder.write(Content.bytes(seed: 6, length: (4 << 20) + 100), to: "source"), folder.file("copy")
@@ -182,7 +182,7 @@ import Testing
         #expect(try cachedBytes(of: copy) <= 64 * 1024)
     }
 
-    @Test func `A filesystem that gives nothing but by the page cache is read by that`() throws {
+    @Test func `A filesystem without direct reads is read through the page cache`() throws {
         let folder = TemporaryFolder()
         let whole = Content.bytes(seed: 7, length: (1 << 20) - 100)
         let file = try OpenFile.open(folder.write(whole, to: "source"), O_RDONLY)
@@ -195,7 +195,7 @@ import Testing
         #expect(!direct.isDirect)
     }
 
-    @Test func `A filesystem that takes nothing but by the page cache is written by that`() async throws {
+    @Test func `A filesystem without direct writes is written through the page cache`() async throws {
         let folder = TemporaryFolder()
         let whole = Content.bytes(seed: 4, length: 2_500_000)
         let path = folder.file("partial")
@@ -211,7 +211,7 @@ import Testing
         #expect(!direct.isDirect)
     }
 
-    @Test func `A full disk is told, and how far the file is whole`() async throws {
+    @Test func `A full disk is reported with the durable offset`() async throws {
         let file = PartialFile(
             DirectFile(try OpenFile.open("/dev/full", O_RDWR), nil), PartialFile.Mark(offset: 0), [Digest()], disk: disk
         ) { [news] told in news.withLock { $0.append(told) } }
@@ -222,7 +222,7 @@ import Testing
         #expect(buffers.taken == 0)
     }
 
-    @Test func `A pool gives so many buffers, and says when one came back`() {
+    @Test func `A pool hands out a fixed number of buffers, and signals each return`() {
         let rings = Locked(0)
         let pool = BufferPool(limit: 2, room: DiskRoom(floor: 0)) { rings.withLock { $0 += 1 } }
         var first = pool.take()

@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 4096, 70_001, (1 << 20) - 1, (3 << 20) + 5])
-    func `Bytes from any offset on are those of the file, also once more`(start: Int) async throws {
+    func `Bytes from any offset are those of the file, also on a second read`(start: Int) async throws {
         let ahead = try readAhead()
         #expect(try await whole(ahead, from: start) == Array(content[start...]))
         #expect(buffers.taken == 0)
@@ -64,7 +64,7 @@ import Testing
         #expect(try await whole(ahead, from: again) == Array(content[again...]))
     }
 
-    @Test func `What was under way for bytes that nobody wants now is not taken for others`() async throws {
+    @Test func `A read in flight for abandoned bytes is not used for others`() async throws {
         let ahead = try readAhead()
         var others = (0..<4).compactMap { _ in buffers.take() }
         var bytes = [UInt8](repeating: 0, count: 70_001)
@@ -76,12 +76,12 @@ import Testing
         #expect(try await whole(ahead, from: 0) == content)
     }
 
-    @Test func `A file that became shorter is read to its end`() async throws {
+    @Test func `A file that shrank is read to its end`() async throws {
         let ahead = try readAhead(to: content.count + 3_000_000)
         #expect(try await whole(ahead, from: 0) == content)
     }
 
-    @Test func `What cannot be read is thrown where its bytes are wanted`() async throws {
+    @Test func `A read error is thrown at the first affected byte`() async throws {
         let ahead = readAhead(DirectFile(try OpenFile.open(folder.path, O_RDONLY), nil), to: content.count)
         await #expect(throws: SystemError("pread", errno: EISDIR)) { _ = try await next(ahead, at: 0) }
     }
