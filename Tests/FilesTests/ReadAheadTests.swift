@@ -86,7 +86,7 @@ import Testing
         await #expect(throws: SystemError("pread", errno: EISDIR)) { _ = try await next(ahead, at: 0) }
     }
 
-    @Test func `Where others have all buffers, bytes come in short pieces`() async throws {
+    @Test func `If other readers hold all buffers, bytes arrive in short pieces`() async throws {
         let ahead = try readAhead()
         var others = (0..<4).compactMap { _ in buffers.take() }
         #expect(others.count == 4)
@@ -97,7 +97,7 @@ import Testing
         #expect(buffers.taken == ReadAhead.depth)
     }
 
-    @Test func `What nobody takes for two seconds is given back, and then comes in short pieces`() async throws {
+    @Test func `Bytes that are not read for two seconds are released, and then arrive in short pieces`() async throws {
         let ahead = try readAhead()
         #expect(try await next(ahead, at: 0, now: 10).count == 70_001)
         #expect(ahead.deadline == 2010)
@@ -110,7 +110,7 @@ import Testing
         #expect(buffers.taken == 0)
     }
 
-    @Test func `An end gives back all buffers`() async throws {
+    @Test func `The end releases all buffers`() async throws {
         var ahead: ReadAhead? = try readAhead()
         if let ahead { _ = try await next(ahead, at: 0) }
         #expect(buffers.taken > 0)

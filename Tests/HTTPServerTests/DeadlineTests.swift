@@ -40,7 +40,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `A slow head, a slow body and a slow stream are cut at their deadlines`() async throws {
+    @Test func `A slow head, a slow body and a slow stream end at their deadlines`() async throws {
         try await withServer(routes, limits: short) { server in
             for head in [
                 "GET /x HTTP/1.1\r\nHost: a\r\nA: ", "GE",
@@ -54,7 +54,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `A body that has a deadline may be slow until then`() async throws {
+    @Test func `A body with a deadline may be slow until then`() async throws {
         let route = Route("POST", "/x", body: .stream) { request in
             guard case .stream(let stream) = request.body else { return text("") }
             stream.end(within: .milliseconds(1500))
@@ -92,7 +92,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `A held request outlives every deadline of heads and bodies`() async throws {
+    @Test func `A held request may outlast the deadlines of heads and bodies`() async throws {
         var limits = short
         limits.inactivity = .seconds(1)
         let beyond = limits.inactivity + .milliseconds(1500)
@@ -107,7 +107,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `An answer nobody takes is given up`() async throws {
+    @Test func `A response that the client does not read ends the connection`() async throws {
         var limits = ServerLimits()
         limits.inactivity = .seconds(1)
         let failed = Locked(false)
@@ -131,7 +131,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `A connection over the limit is closed`() async throws {
+    @Test func `A connection beyond the limit is closed`() async throws {
         var limits = ServerLimits()
         limits.connections = 5
         try await withServer(routes, limits: limits) { server in

@@ -43,7 +43,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A slow reader holds the client back`() async throws {
+    @Test func `A slow reader causes backpressure to the client`() async throws {
         let gate = Locked(false)
         let route = Route("PUT", "/x", body: .stream) { request in
             guard case .stream(let stream) = request.body else { return text("") }
@@ -80,7 +80,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A cut-off body is an error, not an end`() async throws {
+    @Test func `A truncated body is an error, not an end`() async throws {
         let outcome = Locked("")
         let route = Route("PUT", "/x", body: .stream) { request in
             guard case .stream(let stream) = request.body else { return text("") }
@@ -100,7 +100,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A handler may answer before the body, in the middle of it and without reading it`() async throws {
+    @Test func `A handler may respond before the body, within it and without reading it`() async throws {
         let hasBegun = Locked(false)
         let routes = [
             Route("PUT", "/before", body: .stream) { _ in text("no", status: 401) },
@@ -134,7 +134,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `100-continue waits for the handler to ask`() async throws {
+    @Test func `100-continue is sent when the handler reads the body`() async throws {
         try await withServer([Route("PUT", "/x", body: .stream, sum)]) { server in
             try await onThread {
                 let client = try RawClient(server.port)
@@ -198,7 +198,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A large stream is whole, and a client that does not read holds the writer back`() async throws {
+    @Test func `A large stream is complete, and a client that does not read causes backpressure`() async throws {
         let written = Locked(0)
         let route = Route("GET", "/x") { _ in
             HTTPResponse(
@@ -227,7 +227,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A client that leaves ends an idle stream within a second`() async throws {
+    @Test func `A client that disconnects ends an idle stream within a second`() async throws {
         let ended = Locked<[Int64]>([])
         let route = Route("GET", "/events") { request in
             HTTPResponse(
@@ -252,7 +252,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A client that leaves wakes a held request within a second`() async throws {
+    @Test func `A client that disconnects wakes a held request within a second`() async throws {
         let ended = Locked<[Int64]>([])
         let seen = Locked<[Observation]>([])
         let started = Locked(false)
@@ -276,7 +276,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `HEAD of a stream has its head alone and runs no producer`() async throws {
+    @Test func `HEAD of a stream sends its head alone and runs no producer`() async throws {
         let runs = Locked(0)
         let route = Route("GET", "/events") { _ in
             HTTPResponse(status: 200, body: .stream { _ in runs.withLock { $0 += 1 } })
@@ -294,7 +294,7 @@ struct StreamTests {
         #expect(runs.read() == 0)
     }
 
-    @Test func `Clients that leave at any moment leave nothing behind`() async throws {
+    @Test func `Clients that disconnect at any moment leave no state behind`() async throws {
         let running = Locked(0)
         func counted(_ handler: @escaping Route.Handler) -> Route.Handler {
             { request in

@@ -58,7 +58,7 @@ struct TLSTests {
         return String(decoding: output, as: UTF8.self)
     }
 
-    @Test func `What is no certificate, or has another key, is refused with the reason`() async throws {
+    @Test func `An invalid certificate and a key of another one are refused with the reason`() async throws {
         let other = try await ChildProcess.run([
             "/usr/bin/openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256",
         ])
@@ -71,7 +71,7 @@ struct TLSTests {
         }
     }
 
-    @Test func `Only authenticated encryption is spoken, and no client has it agreed anew`() async throws {
+    @Test func `Only authenticated encryption is accepted, and renegotiation is refused`() async throws {
         let server = try HTTPServer.start(
             on: Listener(address: "127.0.0.1", port: 0), certificate: try pair(),
             router: Router([Route("GET", "/x") { _ in text("x") }]),
@@ -96,7 +96,7 @@ struct TLSTests {
         await server.stop(within: .seconds(5))
     }
 
-    @Test func `A TLS server greets a TLS client and tells a plain one nothing`() async throws {
+    @Test func `A TLS server answers a TLS client and sends nothing to a plaintext one`() async throws {
         let server = try HTTPServer.start(
             on: Listener(address: "127.0.0.1", port: 0), certificate: try pair(),
             router: Router([Route("GET", "/x") { _ in text("x") }]),

@@ -5,7 +5,7 @@ import Testing
 
 /// Readers that stay, as backups do, and the writer beside them.
 @Suite struct LongReaderTests {
-    @Test func `A reader that stays in a long log is waited for once, not at every checkpoint`() async throws {
+    @Test func `A long read delays one checkpoint, not each of them`() async throws {
         let folder = TemporaryFolder()
         let complaints = Locked(0)
         let database = try folder.open(log: Log(level: .warning) { _ in complaints.withLock { $0 += 1 } })
@@ -30,7 +30,7 @@ import Testing
         #expect(try await database.names().count == 129)
     }
 
-    @Test func `A backup made while much is written is of one moment`() async throws {
+    @Test func `A backup during writes is one snapshot`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         for number in 0..<40 { try await database.addLarge("before \(number)") }

@@ -34,7 +34,7 @@ struct `Nodes of a server` {
         database.close()
     }
 
-    @Test func `Whoever loses its place to a process of its name stores nothing more and ends`() async throws {
+    @Test func `A node that loses its place to a process of its name stores nothing more and ends`() async throws {
         let (first, fatal) = try openDoomed()
         try await first.add("a")
         let second = try home.open()
@@ -44,7 +44,7 @@ struct `Nodes of a server` {
         #expect(try await second.names() == ["a", "b", "c"])
     }
 
-    @Test func `Whoever lost its place ends without being asked to write`() async throws {
+    @Test func `A node that lost its place ends even without a write`() async throws {
         let fatal = Locked<SQLError?>(nil)
         let first = try home.open(
             limits: .init(heartbeat: 50),
@@ -58,7 +58,7 @@ struct `Nodes of a server` {
         try await second.add("a")
     }
 
-    @Test func `Another node is refused while one lives, and let in when it has left`() async throws {
+    @Test func `Another node is refused while the first lives, and admitted after it has left`() async throws {
         let first = try home.open(node: "one")
         try await first.add("a")
         let error = #expect(throws: SQLError.self) { try home.open(node: "two") }
@@ -72,7 +72,7 @@ struct `Nodes of a server` {
         #expect(throws: SQLError.self) { try home.open(node: "one") }
     }
 
-    @Test func `Another node is let in when nothing was heard of the first for long`() async throws {
+    @Test func `Another node is admitted when the first node's lease has expired`() async throws {
         let (first, fatal) = try openDoomed()
         try await first.add("a")
         try await home.query("UPDATE node SET lease_until = now() - interval '1 second'")
@@ -83,7 +83,7 @@ struct `Nodes of a server` {
     }
 
     @Test(arguments: [true, false])
-    func `A node says that it lives, whether it has nothing to do or nothing to write`(_ isIdle: Bool) async throws {
+    func `A node renews its lease, whether it is idle or only reads`(_ isIdle: Bool) async throws {
         let database = try home.open(limits: .init(heartbeat: 300))
         try await home.query("UPDATE node SET lease_until = '2000-01-01'")
         let isOver = Locked(false)

@@ -9,7 +9,7 @@ import Testing
         if: PostgreSQL.isAvailable && access("/usr/bin/openssl", X_OK) == 0,
         "PostgreSQL or openssl is not installed: scripts/install-packages test"))
 struct `A server with TLS` {
-    @Test func `Is spoken to by TLS, and only with the certificate that is expected`() async throws {
+    @Test func `A TLS connection requires the expected certificate`() async throws {
         let server = try await PostgreSQL.withTLS()
         let home = try await server.database()
         let database = try home.open(options: "?sslmode=verify-full&sslrootcert=\(server.certificate)")

@@ -32,7 +32,7 @@ struct ConditionsTests {
         configuration.timeoutIntervalForRequest = 86_400
     }
 
-    @Test func `A window that closes stops what runs, resumable, until it opens again`() async throws {
+    @Test func `A window that closes stops transfers, resumable, until it opens again`() async throws {
         try await Self.run { stage, clock in
             var conditions = Conditions()
             conditions.windows = [ServiceWindow(from: 7 * 60, to: 9 * 60)]
@@ -65,7 +65,7 @@ struct ConditionsTests {
         }
     }
 
-    @Test func `What a task demands relaxes as its time runs out, and in the last quarter it runs`() async throws {
+    @Test func `A task's demands relax with its remaining time, and in the last quarter it runs`() async throws {
         try await Self.run { stage, clock in
             var worst = Conditions()
             worst.power.external = false
@@ -96,7 +96,7 @@ struct ConditionsTests {
         }
     }
 
-    @Test func `Without reachability nothing runs, however urgent, and the time runs out`() async throws {
+    @Test func `Without reachability no task runs, however urgent, and its time elapses`() async throws {
         try await Self.run { stage, clock in
             var cut = Conditions()
             cut.network.reachable = false

@@ -101,7 +101,7 @@ struct DestinationTests {
     }
 
     @Test(arguments: Stop.allCases)
-    private func `A stop behind the move of a content waits for the end of its task`(_ stop: Stop) async throws {
+    private func `A stop during the move of a content waits for the end of its task`(_ stop: Stop) async throws {
         try await run(in: TemporaryFolder(), clock: ClockReads.clock) { move in
             let verdict = try await move.finish()
             #expect(readFile(move.files.file("a.bin")) == Self.content)
@@ -126,7 +126,7 @@ struct DestinationTests {
     }
 
     @Test
-    func `A cancel overtakes a move that gets nowhere`() async throws {
+    func `A cancellation overtakes a move that makes no progress`() async throws {
         let time = ManualClock()
         try await run(in: TemporaryFolder(), clock: time.clock) { move in
             _ = try await move.finish()
@@ -141,7 +141,7 @@ struct DestinationTests {
     }
 
     @Test(arguments: [false, true])
-    func `A start after a crash ends a task with the content that was moved, unless it has another request`(
+    func `A start after a crash completes a task with its moved content, unless it has another request`(
         isChanged: Bool
     ) async throws {
         try await run(in: TemporaryFolder()) { move in
@@ -160,7 +160,7 @@ struct DestinationTests {
     }
 
     @Test(arguments: [Stop.cancel, .deletion])
-    private func `A task that is over before its content is moved leaves the destination as it was`(
+    private func `A task that ends before its content is moved leaves the destination unchanged`(
         _ stop: Stop
     ) async throws {
         try await run(in: TemporaryFolder()) { move in
@@ -170,7 +170,7 @@ struct DestinationTests {
     }
 
     @Test
-    func `A task that is cancelled while it is copied to another filesystem leaves its destination as it was`()
+    func `A task that is cancelled during a copy to another filesystem leaves its destination unchanged`()
         async throws
     {
         let near = TemporaryFolder()

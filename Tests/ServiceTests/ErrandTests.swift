@@ -12,7 +12,7 @@ import Testing
 /// What the janitor does about files that nobody needs, and could not do.
 struct ErrandTests {
     @Test
-    func `A look-up that fails holds up no other errand, and is tried again`() async throws {
+    func `A failed query delays no other errand, and is retried`() async throws {
         let folder = TemporaryFolder()
         folder.makeFolder("data/partial")
         folder.write([1], to: "data/partial/canary")
@@ -33,7 +33,7 @@ struct ErrandTests {
     }
 
     @Test
-    func `A file that could not be removed stays noted, and is removed later`() async throws {
+    func `A file that could not be removed stays recorded, and is removed later`() async throws {
         try await ServiceStage.run { stage in
             // A folder is nothing that is removed like a file.
             let (file, path) = ("contents/4d/79", stage.folder.file("data/contents/4d/79"))

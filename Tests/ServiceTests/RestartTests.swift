@@ -31,7 +31,7 @@ struct RestartTests {
     }
 
     @Test
-    func `A transfer goes on in the next life of the service`() async throws {
+    func `A transfer resumes after a restart of the service`() async throws {
         let folder = TemporaryFolder()
         let origin = try OriginServer()
         try await ServiceStage.run(folder: folder, origin: origin) { stage in
@@ -51,7 +51,7 @@ struct RestartTests {
     }
 
     @Test
-    func `Files that belong to nobody are removed at the start`() async throws {
+    func `Orphaned files are removed at the start`() async throws {
         let folder = TemporaryFolder()
         let origin = try OriginServer()
         origin.serve("/a", .generated(seed: 1, length: 200_000))
@@ -73,7 +73,7 @@ struct RestartTests {
     }
 
     @Test
-    func `Files of this run are no orphans, whatever the clock says`() async throws {
+    func `Files of this process are no orphans, whatever the clock says`() async throws {
         try await ServiceStage.run { stage in
             let rest = Locked([Content.bytes(seed: 1, length: 300_000)])
             let gate = Gate()
@@ -126,7 +126,7 @@ struct RestartTests {
     }
 
     @Test
-    func `Resume data goes on in a new task, once`() async throws {
+    func `Resume data starts one new task`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let task = try await halfDownload(stage, in: session)
@@ -153,7 +153,7 @@ struct RestartTests {
     }
 
     @Test
-    func `A task that was made from resume data and has not begun hands it on`() async throws {
+    func `A task from resume data that has not begun produces it again`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             var last = try await halfDownload(stage, in: session)
@@ -171,7 +171,7 @@ struct RestartTests {
     }
 
     @Test
-    func `Resume data whose bytes are gone ends with the task that has not begun`() async throws {
+    func `Resume data without its bytes is used up by a task that has not begun`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let task = try await halfDownload(stage, in: session)
@@ -188,7 +188,7 @@ struct RestartTests {
     }
 
     @Test
-    func `What cannot be continued is cancelled without resume data`() async throws {
+    func `A task that cannot be resumed is cancelled without resume data`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let task = try await halfDownload(stage, of: Self.mebibyte.with { $0.etag = nil }, in: session)

@@ -13,7 +13,7 @@ import TransferEngine
 @Suite(.serialized)
 struct SchedulingTests {
     @Test
-    func `A session has no more transfers to a host than it allows`() async throws {
+    func `A session has at most its own limit of transfers to a host`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 2 }
             let other = try await stage.session("other") { $0.httpMaximumConnectionsPerHost = 1 }
@@ -36,7 +36,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `The whole service has no more transfers to a host than the operator allows`() async throws {
+    func `The service has at most the operator's limit of transfers to a host`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfersPerHost = 3 }) { stage in
             let gate = Gate()
             stage.origin.serve("/a", .text("x"), always: [.hold(gate)])
@@ -75,7 +75,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `An app that waits for its share of the slots gets it from one that holds more`() async throws {
+    func `An app that waits for its share gets a slot from one that holds more`() async throws {
         try await ServiceStage.run(configured: {
             $0.maximumTransfers = 4
             $0.slotPatience = .milliseconds(400)
@@ -104,7 +104,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `What is suspended, changed and cancelled while much else ends takes no place for good and none twice`()
+    func `Suspended, changed and cancelled tasks release their slots once while many others end`()
         async throws
     {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 24 }) { stage in
@@ -145,7 +145,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `A queued task says that others come first only where they do`() async throws {
+    func `A queued task reports other transfers only if they come first`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 2 }) { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 1 }
             let gate = Gate()
@@ -172,7 +172,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `A new request that comes while the old one's content is put in its place is honoured`() async throws {
+    func `A new request during the move of the old content is honoured`() async throws {
         let root = TemporaryFolder()
         try await ServiceStage.run(configured: { $0.filesRoots = ["root": root.path] }) { stage in
             let session = try await stage.session()
@@ -205,7 +205,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `The deletions of cancelled uploads count as transfers`() async throws {
+    func `Deletions of cancelled uploads count as transfers`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 2 }) { stage in
             let server = try DraftServer()
             let session = try await stage.session { $0.bandwidthLimit = 2000 }
@@ -230,7 +230,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `Priority decides who is next`() async throws {
+    func `The priority decides which task is next`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 1 }
             let gate = Gate()
@@ -249,7 +249,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `An origin that answers 429 is left alone by all sessions of the app`() async throws {
+    func `An origin that responds with 429 gets no requests from any session of the app`() async throws {
         try await ServiceStage.run { stage in
             let first = try await stage.session("first") { $0.retryPolicy = .robust }
             let second = try await stage.session("second")
@@ -268,7 +268,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `Below the disk's floor nothing new is transferred`() async throws {
+    func `Below the disk's floor no transfer begins`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"))
@@ -287,7 +287,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `Conditions that end stop what runs, resumable, until they are good again`() async throws {
+    func `Conditions that end stop transfers, resumable, until they are good again`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -310,7 +310,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `Discretionary work waits for power until its patience is over`() async throws {
+    func `Discretionary work waits for power until its patience ends`() async throws {
         try await ServiceStage.run { stage in
             var weak = Conditions()
             weak.power.external = false
@@ -334,7 +334,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `The resource timeout ends a task in the middle of its transfer`() async throws {
+    func `The resource timeout ends a task during its transfer`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.timeoutIntervalForResource = 1 }
             let gate = Gate()
@@ -359,7 +359,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `A full service is idle while it waits, and a due retry costs no turn after turn`() async throws {
+    func `A full service is idle while it waits, and a due retry causes no repeated scans`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 1 }) { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -381,7 +381,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `A settlement that cannot be stored fails its own task and spoils nothing else`() async throws {
+    func `A settlement that cannot be stored fails its own task and no other`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -406,7 +406,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `A task that is asked about first starts when it is answered`() async throws {
+    func `A task with a begin question starts after its answer`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"))
@@ -427,7 +427,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `A challenge asks the app where it can answer, and its credential is used`() async throws {
+    func `A challenge becomes a question, and the credential of the answer is used`() async throws {
         try await ServiceStage.run(webhook: "https://app.example/hook") { stage in
             let session = try await stage.session()
             let challenge = Misbehaviour.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")], body: "no")
@@ -454,7 +454,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `Without anybody to answer the challenge is the answer`() async throws {
+    func `Without questions the challenge is the response`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"), always: [.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")])])

@@ -21,7 +21,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `Segments that are redirected go where they are led, without secrets, and nobody asks the old place again`()
+    func `Redirected segments follow their redirect, without secrets, and skip the old URL`()
         async throws
     {
         try await ServiceStage.run { stage in
@@ -46,7 +46,7 @@ struct SegmentFailureTests {
     }
 
     @Test(arguments: [Misbehaviour.PartialLie.shifted(1), .total("99999999999"), .missing])
-    func `A segment with another range than was asked for has all begin anew in one request`(
+    func `A segment with a wrong range restarts the download in one request`(
         lie: Misbehaviour.PartialLie
     ) async throws {
         try await ServiceStage.run { stage in
@@ -70,7 +70,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `A server that ends early on every range is asked for the rest, and no byte twice`() async throws {
+    func `A server that ends every range early gets requests for the rest, and sends no byte twice`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
             stage.origin.serve(
@@ -85,7 +85,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `A slow connection leaves to another what it has not fetched, and ends where that one began`() async throws {
+    func `A slow connection leaves its rest to another, and ends where that one began`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
             let gate = Gate()
@@ -104,7 +104,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `A limit of bandwidth holds for the sum of all segments`() async throws {
+    func `A bandwidth limit applies to the sum of all segments`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session {
                 $0.httpMaximumConnectionsPerHost = 16
@@ -121,7 +121,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `What one connection leaves of a limit of bandwidth is for the others`() async throws {
+    func `Bandwidth that one connection does not use is available to others`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session {
                 $0.httpMaximumConnectionsPerHost = 16
@@ -140,7 +140,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `The egress policy judges each source, and secrets go to the first alone`() async throws {
+    func `The egress policy judges each source, and secrets are sent to the first alone`() async throws {
         let policy = EgressPolicy(allowed: [CIDR(.v4(0x7F00_0001), 32)])
         try await ServiceStage.run(configured: { $0.egress = policy }) { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
@@ -163,7 +163,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `Two sources at one host have no more connections than it may have`() async throws {
+    func `Two sources at one host share its limit of connections`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 3 }
             let gate = Gate()
@@ -188,7 +188,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `Where a redirect led to a failure the source's own URL is asked again`() async throws {
+    func `After a failure behind a redirect the source's own URL is requested again`() async throws {
         try await ServiceStage.run { stage in
             let other = try OriginServer()
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
@@ -202,7 +202,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `What its segments are is stored before a second connection begins`() async throws {
+    func `The segments are stored before a second connection begins`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
             let gate = Gate()
@@ -223,7 +223,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `A source that lies costs what its connections brought, and what it cost is told`() async throws {
+    func `A source with wrong bytes loses its bytes, and the loss is reported`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
             let bytes = Content.bytes(seed: 1, length: Self.size)

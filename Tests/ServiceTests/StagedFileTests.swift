@@ -44,7 +44,7 @@ struct StagedFileTests {
     }
 
     @Test
-    func `What the quota refuses of a draft is cut off`() async throws {
+    func `Bytes of a draft beyond the quota are cut off`() async throws {
         try await ServiceStage.run { stage in
             try await limit(stage, storedBytes: 400_000)
             let draft = try await stage.service.receiveBody(
@@ -72,7 +72,7 @@ struct StagedFileTests {
     }
 
     @Test
-    func `Copies go with the tasks that are not created`() async throws {
+    func `Copies are removed with tasks that are not created`() async throws {
         let roots = TemporaryFolder()
         roots.write(bytes, to: "in.bin")
         try await ServiceStage.run(configured: { $0.filesRoots = ["r": roots.path] }) { stage in
@@ -102,7 +102,7 @@ struct StagedFileTests {
     }
 
     @Test(arguments: [200, 404])
-    func `What a broken attempt left goes with the end`(_ status: Int) async throws {
+    func `The bytes of a broken attempt are removed with the end`(_ status: Int) async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let large = Resource.generated(seed: 1, length: 1 << 20).with { $0.etag = nil }
@@ -116,7 +116,7 @@ struct StagedFileTests {
     }
 
     @Test
-    func `What cannot be continued is not kept while the task waits`() async throws {
+    func `Bytes without a resume point are not kept while the task waits`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session {
                 $0.retryPolicy = .custom(RetryPolicy.Settings(initialDelay: 3600, maximumDelay: 3600))
@@ -142,7 +142,7 @@ struct LocalFaultTests {
     }
 
     @Test
-    func `A disk that takes no content ends the task after a number of tries`() async throws {
+    func `A disk that refuses content fails the task after a number of attempts`() async throws {
         try await ServiceStage.run { stage in
             breakContents(stage)
             stage.origin.serve("/a", .generated(seed: 1, length: 300_000))
@@ -162,7 +162,7 @@ struct LocalFaultTests {
     }
 
     @Test
-    func `They count as attempts`() async throws {
+    func `Faults of the disk count as attempts`() async throws {
         try await ServiceStage.run { stage in
             breakContents(stage)
             stage.origin.serve("/a", .generated(seed: 1, length: 300_000))
@@ -178,7 +178,7 @@ struct LocalFaultTests {
     }
 
     @Test
-    func `A destination gets short content after a broken attempt`() async throws {
+    func `A destination receives short content after a broken attempt`() async throws {
         let roots = TemporaryFolder()
         try await ServiceStage.run(configured: { $0.filesRoots = ["r": roots.path] }) { stage in
             let session = try await stage.session()
@@ -193,7 +193,7 @@ struct LocalFaultTests {
     }
 
     @Test
-    func `Credentials that cannot be read end the task after a number of tries`() async throws {
+    func `Unreadable credentials fail the task after a number of attempts`() async throws {
         try await ServiceStage.run { stage in
             stage.origin.serve("/a", .text("secret"))
             let session = try await stage.session {

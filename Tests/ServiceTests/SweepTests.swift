@@ -11,7 +11,7 @@ import TransferEngine
 
 /// What is removed from the bucket of contents because no row knows of it.
 struct SweepTests {
-    @Test func `What is old and unknown goes, and nothing else`() async throws {
+    @Test func `Old orphans are removed, and no other object`() async throws {
         let bucket = try ObjectStore()
         let contents = try BucketClient.stage(bucket).asContents
         try await ServiceStage.run(configured: { $0.contents = contents }) { stage in

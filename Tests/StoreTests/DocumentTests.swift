@@ -142,7 +142,7 @@ import Testing
         return progress
     }
 
-    @Test func `A task's result with everything in it comes back as it was`() throws {
+    @Test func `A task's result with all members survives a round trip`() throws {
         var result = TaskResult(progress: Self.fullProgress)
         result.error = Self.fullError
         result.response = Self.fullResponse
@@ -152,12 +152,12 @@ import Testing
         #expect(try returned(result) == result)
     }
 
-    @Test func `A result with nothing in it comes back as it was`() throws {
+    @Test func `A result without members survives a round trip`() throws {
         let result = TaskResult(progress: TaskProgress())
         #expect(try returned(result) == result)
     }
 
-    @Test func `A specification with everything in it comes back as it was`() throws {
+    @Test func `A specification with all members survives a round trip`() throws {
         var task = TaskSpecification(
             kind: .upload,
             request: TransferRequest(
@@ -200,7 +200,7 @@ import Testing
         #expect(try returned(bare) == bare)
     }
 
-    @Test func `A sealed document comes back in its own place alone`() throws {
+    @Test func `A sealed document opens only in its own row and column`() throws {
         let task = TaskSpecification(kind: .download, request: TransferRequest(url: "http://a/", method: "GET"))
         let bytes = documents.encode(task, sealedAs: "here", if: true)
         #expect(bytes.first == 1)
@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    @Test func `What cannot be read says what it should be and where it is wrong`() throws {
+    @Test func `A decoding error names the expected type and the position`() throws {
         func reason(_ text: String) -> JSONError? {
             do {
                 _ = try documents.decode(StatusRange.self, Array(text.utf8))
@@ -226,7 +226,7 @@ import Testing
         #expect(reason("{")?.code == "malformed-json")
     }
 
-    @Test func `The same request has the same fingerprint whatever its order of members`() {
+    @Test func `The fingerprint of a request does not depend on the order of members`() {
         func fingerprint(_ headers: [(String, String)], _ metadata: [String: String]) -> [UInt8] {
             let fields = HTTPFields(headers.map { HTTPField(name: $0.0, value: $0.1) })
             var task = TaskSpecification(

@@ -5,7 +5,7 @@ import Testing
 
 /// Changes that are made only where what they change is as the caller has seen it: judged in their own commit.
 struct ExpectationTests {
-    @Test func `What changes a session as a whole finds the revision that was seen, or changes nothing`() async throws {
+    @Test func `A change of a whole session requires the expected revision`() async throws {
         let fixture = try await StoreFixture()
         let store = fixture.store
         let session = try await fixture.makeSession()
@@ -62,7 +62,7 @@ struct ExpectationTests {
         }
     }
 
-    @Test func `A task is commanded where it has the revision that was seen, and its session too`() async throws {
+    @Test func `A task's command requires the expected revision of the task and the session`() async throws {
         let fixture = try await StoreFixture()
         let store = fixture.store
         let session = try await fixture.makeSession()
@@ -89,8 +89,7 @@ struct ExpectationTests {
         #expect(try await store.task(task.id).outcome == .cancelled)
     }
 
-    @Test func `A content is claimed where it is not expired, or its task has the revision that was seen`() async throws
-    {
+    @Test func `A claim requires an unexpired content, or the expected revision of its task`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.finished(session)

@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: !TestStore.isOnServer)) func `Many pending events cost what a few do`() async throws {
+    @Test(.enabled(if: !TestStore.isOnServer)) func `The cost of many pending events is that of a few`() async throws {
         func cost(_ tasks: Int) async throws -> Int {
             let fixture = try await StoreFixture()
             let session = try await fixture.makeSession()

@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: scopes)
-    func `In every order of events no launch is doubled, lost or left behind`(
+    func `In every order of events no launch is doubled, lost or left over`(
         _ row: (name: String, scope: LaunchModel.Scope)
     ) async throws {
         let began = ContinuousClock.now

@@ -8,7 +8,7 @@ import Testing
 /// Walks at random through the model and the store at once: after every step both tell the same.
 struct LaunchModelWalkTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `The store does what the model does`(seed: UInt64) async throws {
+    func `The store agrees with the model`(seed: UInt64) async throws {
         var random = SeededGenerator(state: seed)
         for _ in 0..<6 {
             var walk = try await ModelWalk()

@@ -7,7 +7,8 @@ import Testing
 
 /// Many launches, and what it costs to find the next one.
 @Suite struct LaunchQueueTests {
-    @Test(.enabled(if: !TestStore.isOnServer)) func `A claim costs the same however many launches and apps are due`()
+    @Test(.enabled(if: !TestStore.isOnServer))
+    func `The cost of a claim does not depend on the number of due launches and apps`()
         async throws
     {
         let few = try await costOfClaim(launches: 10, apps: 10)
@@ -15,7 +16,7 @@ import Testing
         #expect(many < few * 2, "\(few) instructions, \(many)")
     }
 
-    @Test(.enabled(if: !TestStore.isOnServer)) func `Looking for what is due costs the same however much is due`()
+    @Test(.enabled(if: !TestStore.isOnServer)) func `The cost of finding due launches does not depend on their number`()
         async throws
     {
         let few = try await costOfAgenda(launches: 10, apps: 10)
@@ -23,7 +24,7 @@ import Testing
         #expect(many < few * 2, "\(few) instructions, \(many)")
     }
 
-    @Test(.enabled(if: !TestStore.isOnServer)) func `An open breaker puts off many launches at the cost of one`()
+    @Test(.enabled(if: !TestStore.isOnServer)) func `An open circuit breaker delays many launches at the cost of one`()
         async throws
     {
         func cost(_ launches: Int) async throws -> Int {
@@ -42,7 +43,7 @@ import Testing
         #expect(many < few * 2, "\(few) instructions, \(many)")
     }
 
-    @Test func `Apps take turns, one launch at a time`() async throws {
+    @Test func `Apps alternate, one launch at a time`() async throws {
         let stage = try await LaunchStage()
         let apps = [
             stage.app, try await LaunchStage.addApp("b", to: stage.store),
@@ -61,7 +62,7 @@ import Testing
         #expect(served == apps + apps + apps)
     }
 
-    @Test func `What a person wants sent goes first, past an open breaker`() async throws {
+    @Test func `A redelivered launch comes first, despite an open circuit breaker`() async throws {
         let stage = try await LaunchStage()
         for number in 0..<6 { try await stage.finishTask(in: "s\(number)") }
         let failing = try await stage.claim()
@@ -75,7 +76,7 @@ import Testing
         #expect(waiting?.state.dueAt.map { $0 > LaunchStage.start } == true)
     }
 
-    @Test func `A launch says when its breaker lets it go`() async throws {
+    @Test func `A launch has the time at which its circuit breaker admits it`() async throws {
         let stage = try await LaunchStage()
         for number in 0..<6 { try await stage.finishTask(in: "s\(number)") }
         for launch in try await stage.claim() { try await stage.report(launch, failed) }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct LaunchSettlingTests {
     private static let count = Store.settledAtOnce * 2 + 50
 
-    @Test func `Many launches are parked in pieces, and nothing is sent from the first on`() async throws {
+    @Test func `Many launches are parked in batches, and none is sent from the first on`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
         #expect(try await stage.count(in: "parked") == Store.settledAtOnce)
@@ -21,7 +21,7 @@ import Testing
         #expect(try await !stage.store.launchAgenda(at: stage.now).hasUnsettled)
     }
 
-    @Test func `Many launches are released in pieces, one after the other`() async throws {
+    @Test func `Many launches are released in batches, one after the other`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .disabled }
         _ = try await stage.settle()
@@ -37,7 +37,7 @@ import Testing
         #expect(try await stage.claim().count == 1)
     }
 
-    @Test func `Who changes his mind gets what he said last`() async throws {
+    @Test func `The last of several changes of a webhook applies`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
         try await stage.webhook { $0.state = .enabled }
@@ -52,7 +52,7 @@ import Testing
         #expect(try await stage.launches().allSatisfy { $0.state.name != "pending" })
     }
 
-    @Test func `A new launch is parked or goes out while the others are put in order`() async throws {
+    @Test func `A new launch is parked or sent while the others are settled`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
         try await stage.finishTask(in: "new")
@@ -65,7 +65,7 @@ import Testing
         #expect(claimed.contains("newer"))
     }
 
-    @Test func `A start goes on where the last run ended`() async throws {
+    @Test func `A start continues the batches of the last process`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
         stage.store.close()
@@ -75,7 +75,7 @@ import Testing
         #expect(try await LaunchStage.count(in: "parked", store) == Self.count)
     }
 
-    @Test func `410 in the middle of many disables at once`() async throws {
+    @Test func `A 410 among many attempts disables the webhook at once`() async throws {
         let stage = try await Self.stage()
         let launch = try await stage.claim(limit: 1)[0]
         try await stage.report(launch, .gone)

@@ -38,7 +38,7 @@ final class NodeTests {
         try await database.query("UPDATE node SET lease_until = now() - interval '1 second' WHERE id = '\(node)'")
     }
 
-    @Test func `A node says what it is from its first row on`() async throws {
+    @Test func `A node has its figures from its first row on`() async throws {
         var profile = NodeProfile()
         profile.roles = ["api", "launch"]
         profile.version = "1"
@@ -52,7 +52,7 @@ final class NodeTests {
 
     // MARK: Tasks
 
-    @Test func `No task is taken twice, however many nodes ask at once`() async throws {
+    @Test func `No task is claimed twice, however many nodes claim at once`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<200).map { _ in first.download() }, in: session)
         let taken = Locked<[TaskID]>([])
@@ -70,7 +70,7 @@ final class NodeTests {
         #expect(all.count == 200 && Set(all).count == 200)
     }
 
-    @Test func `Tasks that a commit has taken whose answer was lost go back to the queue, and what it settled stays`()
+    @Test func `Claims of a commit with a lost response are requeued, and its settlements stay`()
         async throws
     {
         let proxy = try CuttingProxy(to: database.server.port)
@@ -101,7 +101,7 @@ final class NodeTests {
         try await expectSoundLedger(third)
     }
 
-    @Test func `Nodes that complete tasks of one session leave no gap and no number twice`() async throws {
+    @Test func `Nodes that complete tasks of one session leave no gap and no duplicate in seq`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<100).map { _ in first.download() }, in: session)
         try await withThrowingTaskGroup { group in
@@ -120,7 +120,7 @@ final class NodeTests {
         #expect(try await first.refresh(session).counts.succeeded == 100)
     }
 
-    @Test func `A host's limit counts what other nodes have under way`() async throws {
+    @Test func `A host's limit counts the transfers of other nodes`() async throws {
         let session = try await first.makeSession { $0.httpMaximumConnectionsPerHost = 5 }
         try await first.create((0..<10).map { _ in first.download() }, in: session)
         #expect(try await first.claim(3).count == 3)
