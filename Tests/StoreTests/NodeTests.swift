@@ -148,7 +148,7 @@ final class NodeTests {
         #expect(full.withLock { $0 } == 0)
     }
 
-    @Test func `What another node has declared is told before anything is taken`() async throws {
+    @Test func `Another node's declared conditions apply before any task is claimed`() async throws {
         let session = try await first.makeSession()
         try await first.create([first.download()], in: session)
         let bad = { () -> Conditions in
@@ -180,7 +180,7 @@ final class NodeTests {
         return try await node.store.claimConnections([claim], limitPerHost: 6)[0]
     }
 
-    @Test func `Connections of segments count at other nodes before they are used, and until they are given back`()
+    @Test func `Connections of segments count at other nodes from their claim to their release`()
         async throws
     {
         let (session, other) = (try await first.makeSession(), try await first.makeSession())
@@ -203,7 +203,7 @@ final class NodeTests {
         #expect(try await claim(second, other, used: 2, wanted: 9) == 2)
     }
 
-    @Test func `Connections of a node that died count no more`() async throws {
+    @Test func `Connections of a dead node no longer count`() async throws {
         let session = try await first.makeSession()
         #expect(try await claim(first, session, wanted: 6) == 6)
         #expect(try await claim(second, session, wanted: 1) == 0)
@@ -214,7 +214,7 @@ final class NodeTests {
         #expect(try await database.query("SELECT 1 FROM held_connection").isEmpty)
     }
 
-    @Test func `A task that is resumed is nobody's before the node that had it has let go`() async throws {
+    @Test func `A resumed task is claimed only after the node that had it has released it`() async throws {
         let session = try await first.makeSession()
         let task = try await first.create(first.download(), in: session)
         _ = try await first.claim()
@@ -232,7 +232,7 @@ final class NodeTests {
         #expect(claimed.first?.progress.durableOffset == 17)
     }
 
-    @Test func `What a node says of a task that another has taken over changes nothing`() async throws {
+    @Test func `A node's settlement of a task that another node took over changes nothing`() async throws {
         let session = try await first.makeSession()
         let task = try await first.create(first.download(), in: session)
         _ = try await first.claim()
@@ -248,7 +248,7 @@ final class NodeTests {
 
     // MARK: Death
 
-    @Test func `A silent node's tasks go on elsewhere, and it can store nothing more`() async throws {
+    @Test func `A silent node's tasks are taken over, and it can store nothing more`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<5).map { _ in first.download() }, in: session)
         let taken = try await first.claim(4)
@@ -273,7 +273,7 @@ final class NodeTests {
         #expect(try await second.store.task(taken[0].id).state == .running)
     }
 
-    @Test func `A node that starts again takes back what it had, and nothing of others`() async throws {
+    @Test func `A restarted node requeues its own claims, and none of another node`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<6).map { _ in first.download() }, in: session)
         #expect(try await first.claim(2).count == 2)
@@ -285,7 +285,7 @@ final class NodeTests {
         #expect(try await database.query("SELECT 1 FROM live WHERE node = 'first'").count == 2)
     }
 
-    @Test func `What nodes have left that are gone goes back in pieces when another one starts`() async throws {
+    @Test func `Orphaned claims of former nodes are requeued in batches at another node's start`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<Store.commandGroup + 3).map { _ in first.download() }, in: session)
         #expect(try await first.claim().count == Store.commandGroup + 3)
@@ -312,7 +312,7 @@ final class NodeTests {
         return try await again.store.recoverInterruptedTasks(at: again.now, afterCrash: afterCrash).recovered
     }
 
-    @Test func `A crash counts against what others took over, once its node says that it was one`() async throws {
+    @Test func `A crash counts against tasks that were taken over, once its node reports it`() async throws {
         let session = try await first.makeSession()
         let tasks = try await first.create((0..<2).map { _ in first.download() }, in: session).map(\.task.id)
         let crashes = { [self] in try await second.store.task(tasks[0]).crashes }
@@ -351,7 +351,7 @@ final class NodeTests {
         try await expectSoundLedger(second)
     }
 
-    @Test func `A crash counts no more once an attempt has ended by itself elsewhere`() async throws {
+    @Test func `A crash no longer counts after an attempt has ended by itself at another node`() async throws {
         let session = try await first.makeSession()
         let task = try await first.create(first.download(), in: session)
         #expect(try await first.claim().count == 1)
@@ -365,7 +365,7 @@ final class NodeTests {
         #expect(try await second.store.task(task.id).crashes == 0)
     }
 
-    @Test func `A dead node's launches go out again, and its clients count as gone`() async throws {
+    @Test func `A dead node's launches are sent again, and its clients count as detached`() async throws {
         let session = try await first.makeSession()
         first.setAttached(true, session.id)
         _ = try await first.store.clientAttached(to: session.id, .stream, at: first.now)
@@ -417,7 +417,7 @@ final class NodeTests {
         .retry(at: first.now, waitsForConnectivity: false, progress)
     }
 
-    @Test func `What a cancelled task has on another node's disk is removed by that node`() async throws {
+    @Test func `The files of a cancelled task are removed by the node that has them`() async throws {
         let session = try await first.makeSession()
         let task = try await waiting(retry, in: session)
         let file = "partial/\(task.rawValue)"
@@ -434,7 +434,7 @@ final class NodeTests {
         #expect(try await first.store.discardedFiles(limit: 9).isEmpty)
     }
 
-    @Test func `What a deleted session has on another node's disk is removed by that node`() async throws {
+    @Test func `The files of a deleted session are removed by the node that has them`() async throws {
         let session = try await first.makeSession()
         let task = try await waiting(retry, in: session)
         _ = try await second.store.forgetSession(session.id, at: second.now)
@@ -442,7 +442,8 @@ final class NodeTests {
         #expect(try await first.store.discardedFiles(limit: 9) == ["partial/\(task.rawValue)"])
     }
 
-    @Test func `What a task leaves behind where it goes on elsewhere is removed there, while that node lives`()
+    @Test
+    func `The files of a task that resumes at another node are removed by the node that has them, while it lives`()
         async throws
     {
         let session = try await first.makeSession()
@@ -458,7 +459,7 @@ final class NodeTests {
         #expect(try await database.query("SELECT 1 FROM useless_file").isEmpty)
     }
 
-    @Test func `What a task keeps on another node's full disk makes no room here`() async throws {
+    @Test func `A task whose bytes are on another node's full disk is not emptied here`() async throws {
         let session = try await first.makeSession()
         let task = try await waiting(
             { progress in
@@ -473,7 +474,7 @@ final class NodeTests {
         #expect(elsewhere == [DiskPlan.Waiting(task: task, kept: 0, needed: 100)])
     }
 
-    @Test func `What resume data keeps is removed by the node that has it`() async throws {
+    @Test func `The files of resume data are removed by the node that has them`() async throws {
         let session = try await first.makeSession()
         func later(_ progress: TaskProgress) -> Settlement.Verdict {
             .retry(at: first.now + .seconds(600), waitsForConnectivity: false, progress)
@@ -493,7 +494,7 @@ final class NodeTests {
         #expect(try await first.store.discardedFiles(limit: 9).contains("partial/\(unused.rawValue)"))
     }
 
-    @Test func `A task that a node held goes on when that node has died`() async throws {
+    @Test func `A task that a node held is resumed after that node has died`() async throws {
         let session = try await first.makeSession()
         let task = try await first.create(first.download(), in: session)
         _ = try await first.store.hold(task.id, at: first.now)
@@ -507,7 +508,7 @@ final class NodeTests {
 
     // MARK: Sessions
 
-    @Test func `A node sees in the queue that a session was changed at another`() async throws {
+    @Test func `A node finds in the queue that a session was changed at another node`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<2).map { _ in first.download() }, in: session)
         func revision() async throws -> Int64? {
@@ -527,8 +528,7 @@ final class NodeTests {
         #expect(try await revision() == changed.revision)
     }
 
-    @Test func `Cookies that nodes change lose none of each other's, and do not come back after a reset`() async throws
-    {
+    @Test func `Concurrent changes of cookies at two nodes are merged, and do not undo a reset`() async throws {
         let session = try await first.makeSession()
         func line(_ name: String) -> String { "origin.example\tFALSE\t/\tFALSE\t4000000000\t\(name)\t1" }
         func save(_ node: StoreFixture, before: [String], after: [String]) async throws {
@@ -549,7 +549,7 @@ final class NodeTests {
 
     // MARK: Clients
 
-    @Test func `A client that left one node counts as gone at the others after its grace`() async throws {
+    @Test func `A client that left one node counts as detached at other nodes after its grace period`() async throws {
         let session = try await first.makeSession()
         first.setAttached(true, session.id)
         _ = try await first.store.clientAttached(to: session.id, .wait, at: first.now)
@@ -570,7 +570,7 @@ final class NodeTests {
         #expect(try await database.query("SELECT 1 FROM presence").isEmpty)
     }
 
-    @Test func `One that came back meanwhile is not told to have left`() async throws {
+    @Test func `A client that came back within the grace period is not reported as detached`() async throws {
         let session = try await first.makeSession()
         first.setAttached(true, session.id)
         _ = try await first.store.clientAttached(to: session.id, .wait, at: first.now)
@@ -578,7 +578,7 @@ final class NodeTests {
         #expect(try await second.store.attachmentElsewhere(to: session.id) == .wait)
     }
 
-    @Test func `An answer that another node has kept is not replaced`() async throws {
+    @Test func `An idempotent response that another node has stored is not replaced`() async throws {
         func recording(_ status: Int) -> Recording<SessionRecord> {
             Recording(principal: "p", key: "k", fingerprint: [1]) { _ in
                 StoredAnswer(status: status, headers: HTTPFields([]), body: [], holdsSecrets: false)
@@ -599,7 +599,7 @@ final class NodeTests {
 
     // MARK: What a node tells
 
-    @Test func `Nodes tell of themselves, and are drained by a row`() async throws {
+    @Test func `Nodes publish their figures, and are drained by a row`() async throws {
         var profile = NodeProfile()
         profile.roles = ["api"]
         profile.load = 1.5
@@ -611,7 +611,7 @@ final class NodeTests {
         await #expect(throws: DomainError.notFound) { try await first.store.drain(node: "third") }
     }
 
-    @Test func `News tell what changed, for what is watched alone`() async throws {
+    @Test func `News lists the changes of watched sessions and tasks only`() async throws {
         let (session, other) = (try await first.makeSession(), try await first.makeSession())
         let task = try await first.create(first.download(), in: session)
         var watched = Watched()

@@ -27,7 +27,7 @@ struct ObjectTests {
         return task
     }
 
-    @Test func `The commit that names an object forgets its note, and the one that drops it notes it again`()
+    @Test func `The commit that names an object removes its upload row, and the one that drops it adds a row`()
         async throws
     {
         let fixture = try await StoreFixture()
@@ -48,7 +48,7 @@ struct ObjectTests {
         #expect(try await !fixture.store.namesObjects())
     }
 
-    @Test func `What comes after the end of its task is to be removed`() async throws {
+    @Test func `A content that arrives after the end of its task is scheduled for removal`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -62,7 +62,7 @@ struct ObjectTests {
         #expect(try await useless(fixture) == ["late"])
     }
 
-    @Test func `An object that is removed, or being removed, gets no new name`() async throws {
+    @Test func `An object that is removed or scheduled for removal gets no new reference`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await content("k", fixture, in: session)
@@ -92,7 +92,7 @@ struct ObjectTests {
         #expect(try await fixture.store.app(session.app).storedBytes == 0)
     }
 
-    @Test func `An object stays for as long as one of two names it`() async throws {
+    @Test func `An object stays while one of its two references exists`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await content("k", fixture, in: session)
@@ -110,7 +110,7 @@ struct ObjectTests {
         #expect(try await fixture.store.app(session.app).storedBytes == 0)
     }
 
-    @Test func `Of two who append at the same place one is too late`() async throws {
+    @Test func `Of two concurrent appends at one offset the second is refused`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.addBody(
@@ -134,7 +134,7 @@ struct ObjectTests {
         #expect(try await fixture.store.app(session.app).storedBytes == 6)
     }
 
-    @Test func `An upload that resume data keeps is needed for a day, or by the task that goes on with it`()
+    @Test func `An upload of resume data is needed for a day, or by the task that resumes it`()
         async throws
     {
         let fixture = try await StoreFixture()
@@ -164,7 +164,7 @@ struct ObjectTests {
         #expect(try await Set(useless(fixture)) == ["k", "l"])
     }
 
-    @Test func `An upload that resume data keeps is of no use when its app is deleted`() async throws {
+    @Test func `An upload of resume data is not needed after its app is deleted`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)

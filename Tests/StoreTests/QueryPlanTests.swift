@@ -90,7 +90,7 @@ import Testing
         var sql: String
     }
 
-    @Test func `No statement scans or sorts but those whose bound is told`() async throws {
+    @Test func `No statement scans or sorts unless it is listed with its bound`() async throws {
         let fixture = try await StoreFixture()
         let statements = try Self.statements()
         #expect(statements.count > 150)
@@ -114,7 +114,7 @@ import Testing
         #expect(idle.isEmpty, "indexes that no statement uses")
     }
 
-    @Test func `A statement that scans is seen`() async throws {
+    @Test func `A statement that scans is detected`() async throws {
         let fixture = try await StoreFixture()
         var handle: OpaquePointer?
         try #require(sqlite3_open_v2(fixture.folder.file("test.db"), &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)

@@ -8,7 +8,7 @@ import Testing
 /// Many steps in any order, after which every counter, clock and event is still what the rows say.
 struct RandomWalkTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `Counters equal reality after any walk`(seed: UInt64) async throws {
+    func `Counters equal the rows after any walk`(seed: UInt64) async throws {
         var walk = try await Walk(seed: seed)
         for step in 0..<400 {
             let what = try await walk.step()

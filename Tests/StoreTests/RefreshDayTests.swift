@@ -51,7 +51,8 @@ import Testing
         return zip(times, times.dropFirst()).map { ($1 - $0).seconds }
     }
 
-    @Test func `A day of many apps keeps every interval, spreads them, and wakes on common ticks`() async throws {
+    @Test func `A day of many apps keeps every interval, spreads the fetches, and wakes on common ticks`() async throws
+    {
         let stage = try await LaunchStage()
         var apps = [stage.app]
         for number in 1..<60 { apps.append(try await LaunchStage.addApp("com.example.app\(number)", to: stage.store)) }
@@ -69,7 +70,9 @@ import Testing
         #expect((4...8).contains(first.count), "sixty apps of one interval fell on \(first.count) moments")
     }
 
-    @Test func `Results stretch the day, slow answers and silence too, and news shrinks it again`() async throws {
+    @Test func `Failures, slow responses and silence lengthen the interval, and new data shortens it again`()
+        async throws
+    {
         let stage = try await LaunchStage()
         _ = try await stage.store.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
         let start = stage.now
@@ -94,7 +97,7 @@ import Testing
         #expect(history.count == fetches.count)
     }
 
-    @Test func `Nobody comes less often than daily, nor more often than asked`() async throws {
+    @Test func `Every app is fetched at least daily, and no more often than its interval`() async throws {
         let stage = try await LaunchStage()
         _ = try await stage.store.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
         let start = stage.now
@@ -106,7 +109,8 @@ import Testing
         #expect(history.count == min(50, fetches.count) && history.allSatisfy { $0.result == .failed })
     }
 
-    @Test func `An attached app is not fetched within an interval, and a long outage is not made up for`() async throws
+    @Test func `An attached app is not fetched within an interval, and fetches missed in an outage are not repeated`()
+        async throws
     {
         let stage = try await LaunchStage()
         _ = try await stage.store.setRefreshInterval(.seconds(3600), of: stage.app, at: stage.now)
@@ -153,7 +157,7 @@ import Testing
     }
 
     @Test(arguments: Obstacle.allCases)
-    func `Why there will be no fetch is said, and one can be simulated under never alone`(
+    func `The reason for no fetch is reported, and a simulated fetch works under never alone`(
         _ obstacle: Obstacle
     ) async throws {
         let stage = try await LaunchStage()

@@ -23,7 +23,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `Resume data serves one task`() async throws {
+    func `Resume data starts one task`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -40,7 +40,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `A task that was held goes on when the service dies before it is cancelled, and keeps what it has`()
+    func `A held task is resumed if the service dies before its cancellation, and keeps its bytes`()
         async throws
     {
         let fixture = try await StoreFixture()
@@ -61,7 +61,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `An order that fails spends nothing`() async throws {
+    func `A failed order does not use up the resume data`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -72,7 +72,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `It is good for a day and for its own app`() async throws {
+    func `Resume data is valid for a day and for its own app`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -85,7 +85,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `The bytes it keeps count as stored until a task goes on with them, or they are dropped`() async throws {
+    func `The bytes of resume data count as stored until a task resumes or they are deleted`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         func stored() async throws -> Int64 {
@@ -105,7 +105,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `An app without room may still go on with what is kept`() async throws {
+    func `An app at its quota may still resume from resume data`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         func create(_ task: NewTask) async throws {
@@ -118,7 +118,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `It goes with its app`() async throws {
+    func `Resume data is deleted with its app`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -128,7 +128,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `Its bytes count no more when the master key is lost`() async throws {
+    func `The bytes of resume data no longer count when the master key is lost`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -138,7 +138,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `The partial file of the task itself is kept, whatever ends late`() async throws {
+    func `The task's own partial file is kept, even after a late settlement`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.create(fixture.download(), in: session)
@@ -165,7 +165,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `The kept file goes with a task that is cancelled before it took it over`() async throws {
+    func `The kept file is removed with a task that is cancelled before it adopts the file`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -185,7 +185,7 @@ struct IdempotencyVerbTests {
     }
 
     @Test
-    func `An answer is kept with what it tells of, or not at all`() async throws {
+    func `An idempotent response is stored with its tasks, or not at all`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.createTasks(
@@ -207,7 +207,7 @@ struct IdempotencyVerbTests {
     }
 
     @Test
-    func `No secret stands in the files as plain text`() async throws {
+    func `The database files contain no secret in plain text`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession {
             $0.httpAdditionalHeaders.append("Authorization", "canary-session")

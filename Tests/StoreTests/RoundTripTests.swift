@@ -28,7 +28,7 @@ struct RoundTripTests {
         return commits.withLock { $0.takeAll() }
     }
 
-    @Test func `What ended is stored and what is next is taken with two round trips, launch rule included`()
+    @Test func `Settlements and claims take two round trips, launch rule included`()
         async throws
     {
         let sessions = [try await fixture.makeSession(), try await fixture.makeSession()]
@@ -49,7 +49,7 @@ struct RoundTripTests {
         #expect(trips == [3, 2, 2])
     }
 
-    @Test func `Rows are found by their index though the server has not analysed their table`() async throws {
+    @Test func `Rows are found by index even if the server has not analysed their table`() async throws {
         let session = try await fixture.makeSession()
         try await fixture.create((0..<2000).map { _ in fixture.download() }, in: session)
         let plan = try await fixture.store.database.write { db in

@@ -12,7 +12,7 @@ import Testing
 /// SQLite's shell writes it, with the version at its end.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct SchemaTests {
     @Test(arguments: Schema.migrations.map(\.version))
-    func `A database of each version is brought forward, and all in it is read`(version: Int) async throws {
+    func `A database of each version is migrated, and all its rows can be read`(version: Int) async throws {
         let folder = TemporaryFolder()
         try Self.restore(version, to: folder.file("test.db"))
         let fixture = try await StoreFixture(folder: folder)
@@ -45,7 +45,7 @@ import Testing
         #expect(try await fixture.claim().map(\.id) == [tasks[2].id])
     }
 
-    @Test func `Every word that the program may write is one that the schema takes`() async throws {
+    @Test func `The schema accepts every word that the program writes`() async throws {
         let fixture = try await StoreFixture()
         let sql = try await Self.schema(of: fixture.store).joined(separator: "\n")
         /// The words that a column's check has, in every table that has such a column.
@@ -79,7 +79,7 @@ import Testing
         #expect(words("refresh_status") == [all(BackgroundRefreshStatus.self)])
     }
 
-    @Test func `A word that the program does not know is an error`() async throws {
+    @Test func `An unknown word is an error`() async throws {
         let fixture = try await StoreFixture()
         let task = try await fixture.create(fixture.download(), in: fixture.makeSession())
         try await fixture.store.database.write { db in
@@ -90,7 +90,7 @@ import Testing
         #expect(error?.description == "the database has an unknown Phase: dreaming")
     }
 
-    @Test func `A state without what belongs to it is an error`() async throws {
+    @Test func `A state without its members is an error`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)

@@ -50,7 +50,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `One event, one question, and each task names it`() async throws {
+    func `Several tasks share one event and one question, which each task names`() async throws {
         let tasks = try await meet(3)
         #expect(try await fixture.kinds(session) == [.didReceiveChallenge])
         let question = try #require(try await open().first)
@@ -61,7 +61,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `Of the event of a question only the counts change, while tasks join it`() async throws {
+    func `Only the counts of a question's event change while tasks join it`() async throws {
         func event() async throws -> (seq: Int64, question: QuestionRecord) {
             let event = try #require(try await store.events(of: session.id, after: 0, limit: 10).events.first)
             guard case .question(let question) = event.payload else { throw DomainError.notFound }
@@ -79,7 +79,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `Another realm, another key of a server and another session have questions of their own`() async throws {
+    func `Another realm, another server key and another session have questions of their own`() async throws {
         _ = try await meet(1)
         var (realm, first, second) = (StoreFixture.space, StoreFixture.space, StoreFixture.space)
         realm.realm = "other"
@@ -102,7 +102,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `An answer is for all who wait at that moment, and for no other`() async throws {
+    func `An answer applies to all tasks that wait at that moment, and to no other`() async throws {
         let tasks = try await meet(3)
         try await answer("q1-0", .useCredential, Credential(user: "u", password: "p"))
         let claimed = try await fixture.claim()
@@ -117,7 +117,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `A kept credential serves those who meet the question a moment too late`() async throws {
+    func `A kept credential serves tasks that meet the question later`() async throws {
         try await fixture.create((0..<3).map { _ in fixture.download() }, in: session)
         let claimed = try await fixture.claim().sorted { $0.number < $1.number }
         try await fixture.settle(fixture.ask(claimed[0].id, "q1"))
@@ -134,7 +134,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `Who is refused again asks once, with the count one higher`() async throws {
+    func `A task that is refused again asks once, with an incremented count`() async throws {
         _ = try await meet(3)
         try await answer("q1-0", .useCredential, Credential(user: "u", password: "wrong"))
         // Somebody new is first to meet it again.
@@ -150,7 +150,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `A question passes on when its first task ends, and ends with its last`() async throws {
+    func `A question passes to the next task when its first one ends, and ends with its last`() async throws {
         let tasks = try await meet(3)
         _ = try await store.command(.cancel(reason: nil), task: tasks[0], at: fixture.now)
         let question = try #require(try await open().first)
@@ -166,7 +166,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `At its deadline it fails its task alone; the others ask anew`() async throws {
+    func `A question's deadline fails its task alone, and the other tasks ask again`() async throws {
         let tasks = try await meet(3)
         _ = try await store.command(.suspend, task: tasks[2], at: fixture.now)
         fixture.advance(.seconds(24 * 3600))
@@ -183,7 +183,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `Each task's own resource timeout goes on`() async throws {
+    func `Each task's own resource timeout elapses`() async throws {
         let tasks = try await meet(2)
         fixture.advance(.seconds(12 * 3600))
         let late = try await meet(1)
@@ -202,7 +202,9 @@ struct SharedQuestionTests {
             Answer.Disposition.performDefaultHandling, .rejectProtectionSpace, .cancelAuthenticationChallenge,
         ]
     )
-    func `Many who wait go on in pieces, whatever the answer`(_ disposition: Answer.Disposition) async throws {
+    func `Many waiting tasks are resumed in batches, whatever the answer`(_ disposition: Answer.Disposition)
+        async throws
+    {
         let tasks = try await meet(450)
         _ = try await store.command(.suspend, task: tasks[440], at: fixture.now)
         try await answer("q1-0", disposition)

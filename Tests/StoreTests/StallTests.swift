@@ -37,7 +37,7 @@ struct StallTests {
         _ = try await fixture.store.acknowledge(through: seq, epoch: nil, in: session.id, at: fixture.now)
     }
 
-    @Test func `A stall has its event, and launches with its reason`() async throws {
+    @Test func `A stall has an event, and launches with its reason`() async throws {
         _ = try await run()
         let early = try await fixture.store.judgeStalls(moving: [], watchedSince: start, at: fixture.now, limit: 10)
         #expect(!early.hasDueLaunches)
@@ -81,7 +81,7 @@ struct StallTests {
         #expect(try await Launches.count(of: fixture.store) == 1)
     }
 
-    @Test func `A client that attaches supersedes a stall's launch, and is launched again if it acknowledges nothing`()
+    @Test func `An attaching client supersedes a stall's launch, which is repeated if the client acknowledges nothing`()
         async throws
     {
         _ = try await run()
@@ -98,7 +98,7 @@ struct StallTests {
         #expect(try await Launches.reasons(of: second, fixture.store) == .tasksStalled)
     }
 
-    @Test func `A stall joins the launch that is open`() async throws {
+    @Test func `A stall joins the open launch`() async throws {
         let asking = try await run()
         _ = try await run()
         try await fixture.settle(fixture.ask(asking, "q"))

@@ -5,7 +5,7 @@ import Testing
 @testable import Store
 
 @Suite struct TaskStampTests {
-    @Test func `The stamp of a completed task changes with all that is told of it`() async throws {
+    @Test func `The stamp of a completed task changes with every visible member`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create([fixture.download(), fixture.download()], in: session)

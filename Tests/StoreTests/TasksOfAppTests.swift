@@ -49,7 +49,9 @@ import Testing
 
     private let all = ["first/1", "second/1", "first/2", "second/2", "first/3", "second/3"]
 
-    @Test func `Tasks of all sessions of the app come in the order of their creation, from either end`() async throws {
+    @Test func `Tasks of all sessions of the app are listed in the order of their creation, from either end`()
+        async throws
+    {
         let scene = try await Scene()
         #expect(try await scene.names() == all)
         #expect(try await scene.names(TaskFilter(), ListSpan(.descending)) == all.reversed())
@@ -67,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `Each filter goes over all sessions, from either end`() async throws {
+    @Test func `Each filter covers all sessions, from either end`() async throws {
         let scene = try await Scene()
         let fixture = scene.fixture
         let claimed = try await fixture.claim().filter { $0.app == scene.app }.map(\.id).sorted {
@@ -98,8 +100,7 @@ import Testing
         }
     }
 
-    @Test func `The tasks of a session that is gone are passed over, whether or not they are removed yet`() async throws
-    {
+    @Test func `The tasks of a deleted session are skipped, whether or not they are removed yet`() async throws {
         let scene = try await Scene()
         _ = try await scene.fixture.store.forgetSession(scene.sessions[0].id, at: scene.fixture.now)
         let left = all.filter { $0.hasPrefix("second") }

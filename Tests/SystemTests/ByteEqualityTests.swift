@@ -97,7 +97,7 @@ struct ByteEqualityTests {
     }
 
     @Test(arguments: Nginx.Manner.allCases)
-    func `A coding that nobody asked for is kept, as curl keeps it`(_ manner: Nginx.Manner) async throws {
+    func `An unrequested coding is kept, as curl keeps it`(_ manner: Nginx.Manner) async throws {
         let (scene, peers) = try await make(manner)
         let coded = try #require(try await peers.curl("text.txt", coding: "gzip"))
         peers.nginx.folder.makeFolder("www/coded")

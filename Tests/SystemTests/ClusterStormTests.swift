@@ -17,7 +17,7 @@ struct ClusterStormTests {
         "httpMaximumConnectionsPerHost": 64, "retryPolicy": ["initialDelay": 0.2, "maximumDelay": 2],
     ]
 
-    @Test func `Nodes in trouble and a failover lose nothing and double nothing`() async throws {
+    @Test func `Nodes in trouble and a failover lose no task and double none`() async throws {
         let began = ContinuousClock.now
         let storm = try await ClusterStorm(Self.isSoak ? .soak : .init(), configuration: Self.configuration)
         let (scene, count) = (storm.scene, storm.scale.tasks)

@@ -9,7 +9,7 @@ import Testing
     .serialized, .enabled(if: PostgreSQL.isAvailable && SeaweedFS.isAvailable && !TestStore.isOnServer)
 )
 struct ClusterTests {
-    @Test func `Who waits at one node is told within a second what another commits`() async throws {
+    @Test func `A client that waits at one node is woken within a second by a commit of another`() async throws {
         let scene = try await Cluster.scene()
         let gate = Gate()
         scene.origin.serve("/held", .text("x"), always: [.hold(gate)])
@@ -33,7 +33,7 @@ struct ClusterTests {
         for stream in streams { try await stream.wait { $0.contains { $0.json["type"] == "task.didComplete" } } }
     }
 
-    @Test func `What is decided at one node stops a transfer at another, and is gone on with there`() async throws {
+    @Test func `A command at one node stops a transfer at another, which resumes there`() async throws {
         let scene = try await Cluster.scene()
         scene.origin.serve(
             "/long", .generated(seed: 3, length: 20 << 20), always: [.trickle(size: 1 << 20, pause: .milliseconds(400))]
@@ -53,7 +53,7 @@ struct ClusterTests {
         #expect(requests.count == 3 && requests.last?.fields["Range"] != nil, "it goes on where it was")
     }
 
-    @Test func `The others go on with what a killed node had`() async throws {
+    @Test func `Other nodes resume the work of a killed node`() async throws {
         let scene = try await Cluster.scene(
             ["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
         try await Cluster.orderSlow(60, scene)

@@ -15,7 +15,9 @@ import Testing
         try await scene.service.start()
     }
 
-    @Test func `Each fault kills as it does, and leaves a mark that the next start counts once`() async throws {
+    @Test func `Each fault kills the process as before, and leaves a marker that the next start counts once`()
+        async throws
+    {
         let scene = try await Scene()
         let mark = scene.service.data.file("data/crashed")
         for signal in Self.faults {
@@ -48,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `A task that crashes the service thrice fails, and the others go on`() async throws {
+    @Test func `A task that crashes the service three times fails, and the other tasks resume`() async throws {
         let scene = try await Scene(configuration: ["timeoutIntervalForRequest": 60])
         let (patience, silence) = (Gate(), Gate())
         let length = 300_000
@@ -82,7 +84,7 @@ import Testing
         #expect(completions(events).count == 3)
     }
 
-    @Test func `Kills count nothing, however many there are beside a crash`() async throws {
+    @Test func `Kills do not count, however many there are beside a crash`() async throws {
         let scene = try await Scene(configuration: ["timeoutIntervalForRequest": 60])
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 300_000), always: [.holdBody(after: 100_000, gate)])

@@ -4,7 +4,7 @@ import Testing
 /// A service that has no descriptor left for the connections that wait.
 @Suite struct DescriptorTests {
     @Test(.enabled(if: ProcessFacts.canLimitDescriptors))
-    func `Connections wait while descriptors are short, which is logged once and costs no processor`() async throws {
+    func `Connections wait while descriptors are short, which is logged once and uses no CPU`() async throws {
         let service = try await ServiceProcess(nodes: 1)
         func told(_ message: String) -> Int {
             service.errors.split(separator: "\n").count { $0.contains(message) }

@@ -35,7 +35,8 @@ import Testing
     private static let controls = ["8.8.8.8", "public.test", "[2606:4700::1]", "turning.test"]
 
     @Test(.enabled("a network of one's own is needed (unshare -rmn, ip, python3)") { await Island.canBeHad() })
-    func `No spelling of a forbidden address gets a byte, by task, redirect, name, proxy or webhook`() async throws {
+    func `No spelling of a forbidden address receives a byte, by task, redirect, name, proxy or webhook`() async throws
+    {
         let spellings = try Spelling.all()
         try #require(spellings.count >= 200 && Set(spellings.map(\.text)).count == spellings.count)
         var names = Self.names
@@ -76,7 +77,7 @@ import Testing
     }
 
     @Test(.enabled("an address besides loopback is needed") { addressOfInterface() != nil })
-    func `Where the service listens on every address, no address of the machine leads to it`() async throws {
+    func `If the service listens on every address, no address of the machine leads to it`() async throws {
         let address = try #require(addressOfInterface())
         let service = try await ServiceProcess(
             [

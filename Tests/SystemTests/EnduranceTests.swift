@@ -38,7 +38,7 @@ import Testing
 
     // MARK: Downloads
 
-    @Test func `A download survives kills at any offset, and at most 8 MiB come twice for each`() async throws {
+    @Test func `A download survives kills at any offset, and each repeats at most 8 MiB`() async throws {
         let scale = Scale()
         let content = LargeContent(seed: scale.seed, length: scale.length)
         let scene = try await Scene(configuration: Self.quick)
@@ -148,7 +148,7 @@ import Testing
 
     // MARK: Uploads
 
-    @Test func `An upload that is cut and killed again and again arrives as it was`() async throws {
+    @Test func `An upload that is cut and killed repeatedly arrives unchanged`() async throws {
         let scale = Scale()
         let content = LargeContent(seed: scale.seed + 1, length: scale.length)
         let server = try DraftServer()

@@ -5,7 +5,7 @@ import Testing
 @Suite struct ErrorWordsTests {
     private let secret = "?signature=c2VjcmV0"
 
-    @Test func `A refused connection is called so, with address and port`() async throws {
+    @Test func `A refused connection is named with address and port`() async throws {
         let scene = try await Scene()
         let port = try ExampleTests.freePort()
         let request: JSON = ["url": .string("http://127.0.0.1:\(port)/a\(secret)")]
@@ -15,7 +15,7 @@ import Testing
         #expect(error["code"] == -1004, "\(error)")
     }
 
-    @Test func `A lost connection says how it was lost`() async throws {
+    @Test func `The error of a lost connection names the cause`() async throws {
         let scene = try await Scene()
         let peer = "127.0.0.1:\(scene.origin.port)"
         scene.origin.serve("/silent", .text("x"), always: [.noAnswer()])
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `A status stands with its phrase`() async throws {
+    @Test func `A status is named with its phrase`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": "apple"])
         scene.origin.serve("/busy", .text("later", status: 503))
         let number = try await scene.download("/busy" + secret, ["failOnHTTPError": true])
@@ -38,7 +38,7 @@ import Testing
         #expect(error["localizedDescription"].string == text && error["code"] == -1011, "\(error)")
     }
 
-    @Test func `The attempt of a launch says what the receiver did`() async throws {
+    @Test func `The attempt of a launch names the receiver's response`() async throws {
         let scene = try await Scene(configuration: nil)
         let receiver = try Receiver(answers: [.status(503), .status(302, [("Location", "/other")]), .status(410)])
         let errors = [

@@ -43,7 +43,7 @@ struct ExampleTests {
         return process
     }
 
-    @Test func `A receiver is a hundred lines of code`() throws {
+    @Test func `A receiver has a hundred lines of code`() throws {
         for file in ["receiver.py", "swift-receiver/Sources/receiver/main.swift"] {
             let lines = try #require(readFile("\(Self.examples)/\(file)")).filter { $0 == 0x0A }.count
             #expect(lines > 0 && lines <= 100, "\(file) has \(lines) lines")
@@ -84,7 +84,7 @@ struct ExampleTests {
     }
 
     @Test(arguments: Language.allCases)
-    func `A receiver that is started anew takes over from the one that died`(_ language: Language) async throws {
+    func `A restarted receiver takes over from the dead one`(_ language: Language) async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", Resource(.bytes(Array("x".utf8))))
         let dead = try Receiver()
@@ -108,7 +108,8 @@ struct ExampleTests {
         withExtendedLifetime(receiver) {}
     }
 
-    @Test func `The news feed is fetched on condition, and its headlines come with the session's launch`() async throws
+    @Test func `The news feed is fetched conditionally, and its headlines arrive with the session's launch`()
+        async throws
     {
         let scene = try await Scene(configuration: nil)
         let port = try Self.freePort()
@@ -160,7 +161,7 @@ struct ExampleTests {
     }
 
     @Test(arguments: Language.allCases)
-    func `A receiver believes only what is signed`(_ language: Language) async throws {
+    func `A receiver accepts only signed webhooks`(_ language: Language) async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"))
         let (port, inbox) = (try Self.freePort(), TemporaryFolder())

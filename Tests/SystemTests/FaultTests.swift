@@ -22,8 +22,7 @@ import Testing
     }
 
     @Test(.enabled(if: access("/usr/bin/cc", X_OK) == 0, "/usr/bin/cc is needed"))
-    func `When the sync of a commit fails nobody is told success, and the next start agrees with itself`() async throws
-    {
+    func `If the sync of a commit fails, no request succeeds, and the next start is consistent`() async throws {
         let folder = TemporaryFolder()
         let library = try await Self.failingSync(in: folder)
         let control = folder.file("fail")
@@ -96,7 +95,7 @@ import Testing
     }
 
     @Test(.enabled("a mount namespace of one's own is needed (unshare -rm)") { await canMount() })
-    func `Without /proc it says so and ends`() async throws {
+    func `Without /proc the service reports it and ends`() async throws {
         let failure = await #expect(throws: ServiceProcess.NotListening.self) {
             try await ServiceProcess(wrapper: Self.small("/proc", megabytes: 1))
         }
@@ -105,7 +104,7 @@ import Testing
     }
 
     @Test(.enabled("a mount namespace of one's own is needed (unshare -rm)") { await canMount() })
-    func `A full disk pauses, corrupts nothing, and goes on by itself`() async throws {
+    func `A full disk pauses transfers, corrupts nothing, and they resume by themselves`() async throws {
         let data = TemporaryFolder()
         let folder = data.makeFolder("data")
         let scene = try await Scene(

@@ -15,7 +15,7 @@ import Testing
     }
 
     /// libcurl gives up on connecting when its alarm goes off, and has no other alarm then.
-    @Test func `No thread runs after a connection could not be made in time`() async throws {
+    @Test func `No thread runs after a connection timeout`() async throws {
         let (listener, port) = try Socket.listen(port: 0, backlog: 0)
         let only = try Socket.connect(port: port)
         let scene = try await Scene()

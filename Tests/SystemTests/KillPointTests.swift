@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"), arguments: [false, true])
-    func `A kill between the move to a destination and its commit is as if there was none`(
+    func `A kill between the move to a destination and its commit has no effect`(
         _ replace: Bool
     ) async throws {
         let folder = TemporaryFolder()
@@ -61,7 +61,7 @@ import Testing
     @Test(
         .enabled(if: canCompile, "/usr/bin/cc is needed"),
         arguments: [("after rename a.bin", 1), ("before rename .urlsessiond-", 2)])
-    func `A kill on the way to another filesystem costs as little, and no copy is left there`(
+    func `A kill during a copy to another filesystem costs one attempt, and leaves no copy`(
         _ point: String, _ requests: Int
     ) async throws {
         let folder = TemporaryFolder()
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"))
-    func `A file of somebody else is never taken for the task's own`() async throws {
+    func `A foreign file is never mistaken for the task's own`() async throws {
         let folder = TemporaryFolder()
         let files = TemporaryFolder()
         let scene = try await Scene(
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(.enabled(if: !TestStore.isOnServer), .enabled(if: canCompile, "/usr/bin/cc is needed"))
-    func `A kill before the commit of a cancel leaves the task its bytes`() async throws {
+    func `A kill before the commit of a cancellation leaves the task its bytes`() async throws {
         let folder = TemporaryFolder()
         let scene = try await Scene(environment: try await Self.killAt(in: folder))
         let (gate, length) = (Gate(), 2 << 20)
@@ -111,7 +111,7 @@ import Testing
         #expect(Content.sha256(of: try await scene.content(number).body) == Content.sha256(seed: 1, length: length))
     }
     @Test(.enabled(if: !TestStore.isOnServer), .enabled(if: canCompile, "/usr/bin/cc is needed"))
-    func `A kill in the middle of a cancel of a running task has it go on with its bytes`() async throws {
+    func `A task resumes with its bytes after a kill during its cancellation`() async throws {
         let folder = TemporaryFolder()
         let scene = try await Scene(environment: try await Self.killAt(in: folder))
         let (gate, length) = (Gate(), 2 << 20)

@@ -155,7 +155,7 @@ import Testing
         #expect(Set(completed) == Set(finished))
     }
 
-    @Test func `Kills while it starts do no harm`() async throws {
+    @Test func `Kills during the start do no harm`() async throws {
         let scene = try await Scene(configuration: Self.configuration)
         scene.origin.serve(
             "/a", .generated(seed: 1, length: 100_000), always: [.trickle(size: 10_000, pause: .milliseconds(20))])
@@ -171,7 +171,7 @@ import Testing
         if TestStore.nodes == 1 { #expect(filesBelow(scene.service.data.file("data/contents")).count == 20) }
     }
 
-    @Test func `What was answered is there after a kill at once`() async throws {
+    @Test func `The results of confirmed requests survive a kill at once`() async throws {
         let scene = try await Scene(configuration: nil)
         for round in 1...5 {
             try await scene.makeSession("s\(round)")

@@ -12,8 +12,7 @@ import Testing
 
     // MARK: Storm
 
-    @Test func `Launches survive a failing receiver and kills of the service, each under one identifier`() async throws
-    {
+    @Test func `Launches survive a failing receiver and kills of the service, each with one identifier`() async throws {
         let (count, kills) = Self.isSoak ? (10_000, 20) : (400, 3)
         let began = ContinuousClock.now
         let record = StormRecord(seed: 1)
@@ -149,7 +148,7 @@ import Testing
 
     // MARK: A dead neighbour
 
-    @Test func `A dead receiver with a crowd of due launches delays no healthy one`() async throws {
+    @Test func `A dead receiver with many due launches delays no healthy one`() async throws {
         let (crowd, healthy) = (Self.isSoak ? 10_000 : 400, 100)
         let scene = try await Scene(["--log-level", "warning"], configuration: nil)
         scene.origin.serve("/t", .text("x"))

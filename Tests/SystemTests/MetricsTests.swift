@@ -59,7 +59,7 @@ import Testing
             "\(one)", sourceLocation: location)
     }
 
-    @Test func `A new connection, a used one, a name, a redirect and an upload are each measured`() async throws {
+    @Test func `A new connection, a reused one, a name, a redirect and an upload are each measured`() async throws {
         let scene = try await Scene(configuration: ["httpMaximumConnectionsPerHost": 1])
         scene.origin.serve("/a", .generated(seed: 1, length: 50_000), always: [.delayHead(.milliseconds(20))])
         scene.origin.serve("/r", .text("x"), always: [.redirect("/a")])
@@ -97,7 +97,7 @@ import Testing
         #expect(last["countOfRequestBodyBytesSent"] == 30_000, "\(last)")
     }
 
-    @Test func `Attempts that failed say how far they came`() async throws {
+    @Test func `The metrics of failed attempts show their last phase`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]])
         let gone = try OriginServer()
         let port = gone.port
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test(.enabled(if: Nginx.isAvailable, "nginx and openssl are needed"), arguments: [Nginx.Manner.http2, .secure])
-    func `TLS has its own times, version and cipher`(_ manner: Nginx.Manner) async throws {
+    func `TLS has its own times, version and cipher in the metrics`(_ manner: Nginx.Manner) async throws {
         let nginx = try await Nginx("location = /r { return 302 /a; }")
         nginx.folder.write(Content.bytes(seed: 1, length: 10_000), to: "www/a")
         let scene = try await Scene(configuration: ["httpMaximumConnectionsPerHost": 1])

@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(.enabled("a network of one's own is needed (unshare -rmn, ip, python3)") { await Island.canBeHad() })
-    func `The silent names of one app delay neither another's transfer nor its webhook`() async throws {
+    func `Unanswered host names of one app delay neither another app's transfer nor its webhook`() async throws {
         // Each look-up is silent for half a minute.
         let island = try await Island(places: [], names: Self.names, options: "timeout:30 attempts:1")
         let crowd = try await makeApp(island, "crowd")

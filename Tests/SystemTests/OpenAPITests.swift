@@ -5,7 +5,7 @@ import Testing
 
 /// `openapi.yaml` is true: every path, every method, the members and statuses of real answers, and the webhooks.
 @Suite struct OpenAPITests {
-    @Test func `The description that is served is the one in the repository`() async throws {
+    @Test func `The served description is that of the repository`() async throws {
         let scene = try await Scene(configuration: nil)
         let served = try await scene.api.with(key: nil).get("/openapi.json")
         #expect(served.status == 200 && served.body == Contract.embedded())
@@ -14,7 +14,7 @@ import Testing
         #expect(yaml.status == 200 && yaml.text.contains("openapi: 3.1.0"))
     }
 
-    @Test func `What is not described is noticed`() throws {
+    @Test func `Undescribed responses are detected`() throws {
         func answer(_ status: Int, _ body: JSON) -> APIClient.Answer {
             var fields = HTTPFields()
             fields.append("Content-Type", "application/json")
@@ -31,7 +31,7 @@ import Testing
         #expect(Contract.shared.faults("PUT", "/healthz", answer(200, good)).count == 1)
     }
 
-    @Test func `Every described route is served, and nothing else on its path`() async throws {
+    @Test func `Every described route is served, and no other method on its path`() async throws {
         let scene = try await Scene(configuration: nil)
         let client = scene.api.with(key: nil)
         for operation in Contract.shared.operations {

@@ -11,7 +11,7 @@ import Testing
         try await ServiceProcess.run(["healthcheck"] + words, environment: environment).status
     }
 
-    @Test func `The health check finds names, IPv6 and what the listener's setting says`() async throws {
+    @Test func `The health check accepts names, IPv6 and the listener's setting`() async throws {
         let four = try await ServiceProcess()
         let six = try await ServiceProcess(["--listen", "[::1]:0"])
         #expect(try await check("http://localhost:\(four.port)") == .exited(0))
@@ -34,7 +34,7 @@ import Testing
     @Test(arguments: [
         "serve", "check-config", "backup", "export", "import", "healthcheck", "man", "help", "version",
     ])
-    func `Each command tells about itself, and does nothing else`(_ command: String) async throws {
+    func `Each command prints its help, and does nothing else`(_ command: String) async throws {
         let folder = TemporaryFolder()
         for words in [[command, "--help"], [command, "--data-dir", folder.file("data"), "-h"]] {
             let ended = try await ServiceProcess.run(words)
@@ -50,7 +50,7 @@ import Testing
         #expect(calls.contains { $0.hasPrefix("urlsessiond \(command == "version" ? "--version" : command)") })
     }
 
-    @Test func `The health check speaks TLS where the listener does`() async throws {
+    @Test func `The health check uses TLS if the listener does`() async throws {
         let folder = TemporaryFolder()
         let (certificate, key) = (folder.file("c.pem"), folder.file("k.pem"))
         try await ChildProcess.run([
@@ -67,7 +67,7 @@ import Testing
         #expect(try await check("http://localhost:\(service.port)") == .exited(1))
     }
 
-    @Test func `A hangup renews certificate, operator's key and log level, and refuses what is bad`() async throws {
+    @Test func `SIGHUP renews certificate, operator's key and log level, and refuses invalid ones`() async throws {
         let folder = TemporaryFolder()
         let (certificate, key, adminKey) = (folder.file("c.pem"), folder.file("k.pem"), folder.file("admin.key"))
         func issue(_ name: String, key: String) async throws {
@@ -143,7 +143,7 @@ import Testing
         #expect(try await service.terminate() == .exited(0))
     }
 
-    @Test func `A service that is asked to end at the very moment it listens ends in order`() async throws {
+    @Test func `A service that gets SIGTERM as it begins to listen ends in order`() async throws {
         try await withThrowingTaskGroup { group in
             for _ in 0..<20 {
                 group.addTask {
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `A full pipe behind standard error holds up nobody`() async throws {
+    @Test func `A full pipe at standard error delays no request`() async throws {
         let folder = TemporaryFolder()
         let pipe = folder.file("log")
         #expect(mkfifo(pipe, 0o600) == 0)
@@ -189,7 +189,7 @@ import Testing
         #expect(try await service.terminate(within: .seconds(30)) == .exited(0))
     }
 
-    @Test func `Lines that are no tasks cost no memory`() async throws {
+    @Test func `Lines that are not tasks use no memory`() async throws {
         let scene = try await Scene()
         func peak() -> Int {
             let status = readFile("/proc/\(scene.service.pid)/status") ?? []

@@ -83,7 +83,7 @@ import Testing
     // MARK: Servers
 
     @Test(nginx, arguments: [(Nginx.Manner.http2, "TLSv1.3"), (.secure, "TLSv1.2"), (.secure, "TLSv1.3")])
-    func `Trust, password and certificate are asked for one after the other`(
+    func `Trust, password and certificate are requested one after the other`(
         _ manner: Nginx.Manner, _ version: String
     ) async throws {
         let nginx = try await Nginx(
@@ -123,7 +123,7 @@ import Testing
         expectSound(try await scene.events())
     }
 
-    @Test(nginx) func `A client certificate that the server refuses is asked for again`() async throws {
+    @Test(nginx) func `A client certificate that the server refuses is requested again`() async throws {
         let nginx = try await Nginx()
         let (port, server) = try await demandingServer(nginx, "-tls1_3")
         let (scene, _) = try await attended(["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.2]])
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test(nginx, arguments: ["-tls1_2", "-tls1_3"])
-    func `Trust is asked for where the server demands a certificate as well`(_ version: String) async throws {
+    func `Trust is requested if the server demands a certificate as well`(_ version: String) async throws {
         let nginx = try await Nginx()
         let (port, server) = try await demandingServer(nginx, version)
         let (scene, _) = try await attended()
@@ -157,7 +157,7 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test(nginx) func `A server that asks for a certificate and does without is not asked about`() async throws {
+    @Test(nginx) func `An optional client certificate is not requested`() async throws {
         let nginx = try await Nginx(
             """
             ssl_client_certificate FOLDER/client.pem; ssl_verify_client optional;
@@ -173,7 +173,7 @@ import Testing
         #expect(try await scene.api.get("/v1/questions?session=s").json["items"].array == [])
     }
 
-    @Test(nginx) func `Stored secrets for key, certificate and password are used without asking`() async throws {
+    @Test(nginx) func `Stored secrets for key, certificate and password are used without a question`() async throws {
         let nginx = try await Nginx(
             """
             ssl_client_certificate FOLDER/client.pem; ssl_verify_client on;
@@ -199,7 +199,7 @@ import Testing
     }
 
     @Test(nginx, arguments: ["rejectProtectionSpace", "performDefaultHandling"])
-    func `A server that is not to be trusted is asked about once`(_ disposition: String) async throws {
+    func `A server that is not trusted causes one question`(_ disposition: String) async throws {
         let nginx = try await Nginx()
         let (scene, _) = try await attended()
         let number = try await download(scene, nginx.url("/a", .http2))
@@ -214,7 +214,7 @@ import Testing
     // MARK: HTTP proxies
 
     @Test(both, arguments: [Nginx.Manner.plain, .http2])
-    func `squid leads to servers without and with TLS`(_ manner: Nginx.Manner) async throws {
+    func `Squid leads to servers without and with TLS`(_ manner: Nginx.Manner) async throws {
         let nginx = try await Nginx()
         let squid = try await Squid()
         nginx.folder.write(Content.bytes(seed: 1, length: 300_000), to: "www/a")
@@ -283,7 +283,8 @@ import Testing
         #expect(try await scene.content(next).text == "more")
     }
 
-    @Test(both) func `The proxy's password of the configuration or the store is used unasked`() async throws {
+    @Test(both) func `The proxy's password of the configuration or the store is used without a question`() async throws
+    {
         let nginx = try await Nginx()
         let squid = try await Squid(.basic)
         nginx.folder.write(Array("content".utf8), to: "www/a")
@@ -307,7 +308,7 @@ import Testing
     }
 
     @Test(both, arguments: [Nginx.Manner.plain, .secure])
-    func `When nobody can answer, the proxy's 407 is the response`(_ manner: Nginx.Manner) async throws {
+    func `If no client answers questions, the proxy's 407 is the response`(_ manner: Nginx.Manner) async throws {
         let nginx = try await Nginx()
         let squid = try await Squid(.basic)
         let scene = try await Scene(configuration: Self.proxy(squid.port))
@@ -315,7 +316,7 @@ import Testing
         #expect(task["outcome"] == "httpError" && task["response"]["statusCode"] == 407, "\(task)")
     }
 
-    @Test func `A server that says 407 gets nothing of what the proxy asks for`() async throws {
+    @Test func `A server that sends 407 receives none of the proxy's credentials`() async throws {
         let (scene, _) = try await attended()
         let challenge = [("Proxy-Authenticate", "Basic realm=\"the proxy\"")]
         scene.origin.serve("/a", .text("x"), always: [.status(407, challenge, body: "no")])
@@ -331,7 +332,7 @@ import Testing
 
     // MARK: SOCKS
 
-    @Test func `SOCKS 5 leads to the server, and the name is looked up where the type says`() async throws {
+    @Test func `SOCKS 5 leads to the server, and the type selects where the name is resolved`() async throws {
         let scene = try await Scene(configuration: nil)
         let socks = try SocksServer()
         scene.origin.serve("/a", .generated(seed: 1, length: 200_000))
@@ -347,7 +348,7 @@ import Testing
         #expect(socks.targets.count == 2)
     }
 
-    @Test func `SOCKS 5 gets user and password, and wrong ones are tried again`() async throws {
+    @Test func `SOCKS 5 gets user and password, and wrong ones are retried`() async throws {
         let scene = try await Scene(configuration: nil)
         let socks = try SocksServer(user: "u:p")
         scene.origin.serve("/a", .text("content"))

@@ -30,7 +30,7 @@ import Testing
         #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: Self.length))
     }
 
-    @Test func `The retry of a failed download continues where it broke off`() async throws {
+    @Test func `The retry of a failed download resumes`() async throws {
         let scene = try await scene([[.cut(after: Self.kept)]])
         let number = try await scene.download("/a")
         #expect(try await scene.completed(number)["outcome"] == "failed")
@@ -46,7 +46,7 @@ import Testing
         #expect(scene.origin.requests("/a").last?.fields.contains("Range") == false)
     }
 
-    @Test func `The retry of a cancelled download continues, one by one and for the session, after a restart too`()
+    @Test func `The retry of a cancelled download resumes, one by one and for the session, after a restart too`()
         async throws
     {
         let scene = try await scene([[.stall(after: Self.kept)], [.stall(after: Self.kept)]])
@@ -68,7 +68,7 @@ import Testing
         #expect(ranges == [nil, nil, "bytes=\(Self.kept)-", "bytes=\(Self.kept)-"], "\(ranges)")
     }
 
-    @Test func `A session that is deleted keeps nothing for retries`() async throws {
+    @Test func `A deleted session keeps no bytes for retries`() async throws {
         let scene = try await scene([[.cut(after: Self.kept)]])
         try await scene.completed(try await scene.download("/a"))
         #expect(try await storedBytes(scene) == Self.kept)

@@ -133,7 +133,7 @@ struct SavedNamesTests {
     }
 
     @Test(arguments: Program.allCases)
-    func `Each program names files by the one table, and saves nothing twice`(_ program: Program) async throws {
+    func `Each program names files by the same table, and saves no file twice`(_ program: Program) async throws {
         let service = try Service(try await Rehearsal())
         let (port, folder) = (try ExampleTests.freePort(), TemporaryFolder())
         let inbox = folder.file("outer/inbox")

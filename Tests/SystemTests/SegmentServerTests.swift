@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: ["useCredential", "cancelAuthenticationChallenge"])
-    func `A password that is wanted on the way is asked for once, by a task that waits, and the answer decides`(
+    func `A password that is required within the download is requested once, and the answer decides`(
         _ disposition: String
     ) async throws {
         let scene = try await Scene(configuration: Self.configuration)

@@ -13,7 +13,7 @@ import Testing
     ]
 
     @Test
-    func `Kills on the way cost no more than 8 MiB each, over all segments`() async throws {
+    func `Kills repeat at most 8 MiB each, over all segments`() async throws {
         let (kills, whole) = (3, Content.bytes(seed: 1, length: Self.size))
         let scene = try await Scene(configuration: Self.configuration)
         // Slow enough that it is not over before the last kill.
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test
-    func `A Metalink document is a download from all its sources`() async throws {
+    func `A Metalink document becomes a download from all its sources`() async throws {
         let scene = try await Scene(configuration: Self.configuration)
         scene.origin.serve("/b", .generated(seed: 1, length: 1000))
         let document = """
@@ -109,7 +109,7 @@ import Testing
     @Test(arguments: [
         ("<a", 400, "malformed-json"), ("<!DOCTYPE a><a/>", 400, "malformed-json"), ("<a/>", 422, "invalid-value"),
     ])
-    func `A document that is none creates nothing`(text: String, status: Int, code: String) async throws {
+    func `An invalid document creates nothing`(text: String, status: Int, code: String) async throws {
         let scene = try await Scene()
         let answer = try await scene.api.send(
             "POST", "/v1/sessions/s/tasks", headers: [("Content-Type", "application/metalink4+xml")],

@@ -56,7 +56,7 @@ struct StoreOutageTests {
 
     // MARK: A server that ends
 
-    @Test func `A server that is killed and comes back costs no download anything`() async throws {
+    @Test func `A server that is killed and returns fails no download`() async throws {
         let server = try await PostgreSQL()
         let database = try await server.database()
         let receiver = try Receiver { _ in .json(["completed": true]) }
@@ -78,7 +78,7 @@ struct StoreOutageTests {
         #expect(Self.requests(scene) == 200, "fetched again")
     }
 
-    @Test func `While the server is away that is said, and what is under way goes on`() async throws {
+    @Test func `While the server is away the service reports it, and transfers continue`() async throws {
         let server = try await PostgreSQL()
         let database = try await server.database()
         let scene = try await Scene(["--store", database.connection], configuration: Self.configuration)
@@ -126,7 +126,7 @@ struct StoreOutageTests {
 
     // MARK: Places
 
-    @Test func `A service that was killed takes its place again at once`() async throws {
+    @Test func `A killed service claims its place again at once`() async throws {
         let database = try await SharedPostgreSQL.database()
         let scene = try await Scene(["--store", database.connection], configuration: Self.configuration)
         try await Self.order(40, scene)
@@ -169,7 +169,7 @@ struct StoreOutageTests {
         expect(try await first.api.get("/v1/sessions/s"), 200)
     }
 
-    @Test func `A service with another master key leaves the place as it was`() async throws {
+    @Test func `A service with another master key leaves the place unchanged`() async throws {
         let database = try await SharedPostgreSQL.database()
         let first = try await ServiceProcess(["--store", database.connection])
         #expect(try await first.terminate() == .exited(0), "\(first.errors)")
@@ -186,7 +186,7 @@ struct StoreOutageTests {
 
     // MARK: Failover
 
-    @Test func `A standby that is promoted has all that was acknowledged, and goes on`() async throws {
+    @Test func `A promoted standby has every acknowledged commit, and the service continues`() async throws {
         let primary = try await PostgreSQL()
         let database = try await primary.database()
         let standby = try await primary.standby()
@@ -222,7 +222,7 @@ struct StoreOutageTests {
 
     // MARK: The network
 
-    @Test func `Connections that are cut at any moment cost no download anything`() async throws {
+    @Test func `Connections that are cut at any moment fail no download`() async throws {
         let server = try await PostgreSQL()
         let database = try await server.database()
         let proxy = try CuttingProxy(to: server.port)
@@ -244,7 +244,7 @@ struct StoreOutageTests {
     }
 
     @Test(.enabled(if: PgBouncer.isAvailable, "PgBouncer is not installed: scripts/install-packages test"))
-    func `Behind a pooler that gives each transaction another connection all is as usual`() async throws {
+    func `The service works behind a pooler that gives each transaction another connection`() async throws {
         let server = try await PostgreSQL()
         let database = try await server.database()
         let pooler = try await PgBouncer(to: server)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 struct UploadKillTests {
-    @Test func `An upload goes on after SIGKILLs, and arrives as it was`() async throws {
+    @Test func `An upload resumes after SIGKILLs, and arrives unchanged`() async throws {
         let server = try DraftServer()
         server.answer(201, [("X-Target", "yes")], body: "stored")
         let files = TemporaryFolder()

@@ -15,7 +15,7 @@ struct PartMemoryTests {
         func ring() { rings.withLock { $0 += 1 } }
     }
 
-    @Test func `So much is taken at a time, by whoever asked first`() throws {
+    @Test func `The memory is granted up to its limit, in the order of requests`() throws {
         let memory = PartMemory(limit: 100)
         let bells = (0..<4).map { _ in Bell() }
         let seats = bells.enumerated().map { index, bell in memory.seat(of: Int64(index)) { bell.ring() } }
@@ -33,7 +33,7 @@ struct PartMemoryTests {
         #expect(memory.taken == 60)
     }
 
-    @Test func `An app has half of it, and others are served before it`() throws {
+    @Test func `An app gets at most half of the memory, and other apps come first`() throws {
         let memory = PartMemory(limit: 100)
         let (own, other) = (Bell(), Bell())
         let seats = (0..<3).map { _ in memory.seat(of: 1) { own.ring() } }
@@ -47,7 +47,7 @@ struct PartMemoryTests {
         #expect(other.count == 0)
     }
 
-    @Test func `What is longer than all of it comes alone, and who leaves waits no more`() throws {
+    @Test func `A request beyond the memory is granted alone, and a cancelled one stops waiting`() throws {
         let memory = PartMemory(limit: 100)
         let bell = Bell()
         var large: PartMemory.Grant? = memory.seat(of: 1) {}.take(500)
@@ -82,7 +82,7 @@ struct PartMemoryTests {
         #expect(await second != nil)
     }
 
-    @Test func `Parts that are longer than usual are gathered in turn, and take no memory before`() throws {
+    @Test func `Longer parts are gathered one after the other, and reserve no memory before`() throws {
         let memory = PartMemory(limit: 100 << 20)
         let plan = PartPlan(expected: 1 << 40)
         let length = plan.length(ofPart: 1)

@@ -6,7 +6,7 @@ import Testing
 import TransferEngine
 
 @Suite(.enabled(if: TLSOrigin.isAvailable, "nginx and openssl are installed")) struct TLSTests {
-    @Test func `A trusted server speaks HTTP2, and its connection is shared by many`() async throws {
+    @Test func `A trusted server uses HTTP/2, and transfers share its connection`() async throws {
         let harness = try EngineHarness()
         // More requests than a connection takes: GOAWAY in the middle is nobody's failure.
         let origin = try await TLSOrigin(settings: "keepalive_requests 50;")
@@ -37,7 +37,7 @@ import TransferEngine
         #expect(shared > 20)
     }
 
-    @Test func `Long files arrive by HTTP2 as they are, more of them at once than there are buffers`() async throws {
+    @Test func `Long files arrive unchanged over HTTP/2, more of them than there are buffers`() async throws {
         let harness = try EngineHarness(buffers: 4)
         let origin = try await TLSOrigin(settings: "dav_methods PUT; client_max_body_size 0;")
         let part = Content.bytes(seed: 3, length: 70_001)
@@ -59,7 +59,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A server that is not trusted is told with its key, and the key can be trusted`() async throws {
+    @Test func `An untrusted server is reported with its key, and the key can be trusted`() async throws {
         let harness = try EngineHarness()
         let origin = try await TLSOrigin(name: "DNS:elsewhere.test")
         let pin = try await origin.pin()
@@ -77,7 +77,7 @@ import TransferEngine
         #expect(again.outcome == .failed(.certificateUntrusted))
     }
 
-    @Test func `Pins hold beside the certificate and beside trust in a key`() async throws {
+    @Test func `Pins apply beside the certificate and beside trust in a key`() async throws {
         let harness = try EngineHarness()
         let origin = try await TLSOrigin()
         let pin = try await origin.pin()
@@ -98,7 +98,7 @@ import TransferEngine
         #expect(try await outcome(pins: [pin], trusting: pin) == .complete)
     }
 
-    @Test func `Why a certificate is refused is told apart`() async throws {
+    @Test func `The reasons for an untrusted certificate are distinguished`() async throws {
         let harness = try EngineHarness()
         let elsewhere = try await TLSOrigin(name: "DNS:elsewhere.test")
         let expired = try await TLSOrigin(validity: ("20200101000000Z", "20200102000000Z"))
@@ -116,7 +116,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A client shows its certificate`() async throws {
+    @Test func `A client sends its certificate`() async throws {
         let harness = try EngineHarness()
         let origin = try await TLSOrigin()
         var certificate = ClientCertificate(certificates: origin.file("client.pem"), key: origin.file("client.key"))
@@ -134,7 +134,7 @@ import TransferEngine
         #expect(try await run(pool: 2).outcome == .failed(.clientCertificateInvalid))
     }
 
-    @Test func `A server that is too old is refused`() async throws {
+    @Test func `A server with an old TLS version is refused`() async throws {
         let harness = try EngineHarness()
         let origin = try await TLSOrigin(protocols: "TLSv1.2")
         let result = try await harness.run(
@@ -145,7 +145,7 @@ import TransferEngine
         #expect(result.outcome == .failed(.tlsHandshake(interrupted: false)), "\(result.curlMessage)")
     }
 
-    @Test func `A handshake that breaks is interrupted`() async throws {
+    @Test func `A broken handshake is an interruption`() async throws {
         let harness = try EngineHarness()
         // An origin that hangs up on what it does not understand.
         let result = try await harness.run(

@@ -125,7 +125,7 @@ struct BackgroundChallengeTests {
     }
 
     @Test(.enabled(if: Nginx.isAvailable))
-    func `A server without trust is the session's question, and comes to the task's method by default`() async throws {
+    func `A server without trust is the session's question, and reaches the task's method by default`() async throws {
         let (house, receiver, nginx) = (try await House(), try Receiver(), try await Nginx())
         let applicant = Applicant { _ in (.cancelAuthenticationChallenge, nil) }
         let session = try await Self.session(house, receiver, applicant)
@@ -136,7 +136,7 @@ struct BackgroundChallengeTests {
         #expect(task.error != nil)
     }
 
-    @Test func `A credential that cannot answer is default handling, and one warning`() async throws {
+    @Test func `A credential of the wrong kind causes default handling, and one warning`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             let (house, receiver) = (try await House(), try Receiver())
             let applicant = Applicant { _ in
@@ -251,7 +251,7 @@ struct BackgroundChallengeTests {
         ) {}
     }
 
-    @Test func `A delegate with the method for delayed requests is asked, another is not`() async throws {
+    @Test func `Only a delegate with the method for delayed requests is called`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("a"))
         let planner = Planner()

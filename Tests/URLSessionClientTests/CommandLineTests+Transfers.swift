@@ -31,7 +31,7 @@ extension CommandLineTests {
         #expect(try await sessions.isEmpty)
     }
 
-    @Test func `A name that is interrupted is found again by the same command`() async throws {
+    @Test func `An interrupted name is found again by the same command`() async throws {
         origin.serve("/a", .text("a"))
         folder.write(Array("\(origin.url("/a"))\tdeep/one".utf8), to: "list.txt")
         try await call("get", "-i", "list.txt", "--detach")
@@ -49,7 +49,7 @@ extension CommandLineTests {
         ("ftp://h/a\tx", "list.txt, line 2: ftp://h/a is no URL to transfer"),
         ("http://h/a\tx\nhttp://h/b\tx", "list.txt, line 3: another line has the name x, too"),
     ])
-    func `A line that is wrong is told with the list's name and its number`(
+    func `A wrong line is reported with the list's name and its number`(
         _ lines: String, _ text: String
     ) async throws {
         folder.write(Array("# mine\n\(lines)\n".utf8), to: "list.txt")
@@ -81,7 +81,7 @@ extension CommandLineTests {
         gate.open()
     }
 
-    @Test func `So many tries are made, and no more`() async throws {
+    @Test func `The number of attempts is limited`() async throws {
         origin.serve("/a", .text("away", status: 503))
         let failed = try await failure("get", "--tries", "2", origin.url("/a"))
         #expect(failed.status == 1 && failed.errors.contains("503 Service Unavailable, after 2 attempts"), "\(failed)")
@@ -99,7 +99,7 @@ extension CommandLineTests {
 
     // MARK: What is left
 
-    @Test func `A get whose downloads have all ended leaves no session, and is told in a line`() async throws {
+    @Test func `A get whose downloads have all ended leaves no session, and prints a line`() async throws {
         for name in ["a", "b", "c"] { origin.serve("/\(name)", .generated(seed: 1, length: 1_000_000)) }
         let lines = try await everything(
             "get", origin.url("/a"), origin.url("/b"), origin.url("/absent"), origin.url("/c"))
@@ -108,7 +108,7 @@ extension CommandLineTests {
         #expect(try await sessions.isEmpty && filesBelow(folder.path) == ["a", "b", "c"])
     }
 
-    @Test func `What was saved counts as saved when the command is repeated`() async throws {
+    @Test func `Saved files count as saved when the command is repeated`() async throws {
         origin.serve("/1/a.bin", .generated(seed: 1, length: 10_000))
         origin.serve("/2/a.bin", .generated(seed: 2, length: 10_000))
         let words = ["get", origin.url("/1/a.bin"), origin.url("/2/a.bin"), origin.url("/b")]
@@ -123,7 +123,7 @@ extension CommandLineTests {
 
     // MARK: Users
 
-    @Test func `A password from standard input reaches the server, and no name and no response`() async throws {
+    @Test func `A password from standard input is sent to the server, without names and responses`() async throws {
         origin.serve("/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
         let refused = try await everything("get", "--user", "u", origin.url("/a"), input: "wrong\n")
         #expect(refused.last == "status 1")
@@ -163,14 +163,14 @@ extension CommandLineTests {
     }
 
     @Test(arguments: [["-i", "-", "-u", "u"], ["-H", "@-", "-u", "u", "http://h/"], ["-i", "-", "-H", "@-"]])
-    func `Standard input is for one thing`(_ words: [String]) async throws {
+    func `Standard input serves one purpose`(_ words: [String]) async throws {
         let failed = try await #require(throws: ChildProcess.Failed.self) {
             try await run("http://h/", ["get"] + words)
         }
         #expect(failed.status == 2 << 8 && failed.errors.contains("standard input cannot be both"), "\(failed)")
     }
 
-    @Test func `A user without a password is told what is missing`() async throws {
+    @Test func `A user without a password gets an error that names it`() async throws {
         let failed = try await failure("get", "--user", "u", origin.url("/a"))
         #expect(failed.status == 2 && failed.errors.contains("there is no password on standard input"))
         let both = try await failure("get", "--user", "u:p", origin.url("/a"))

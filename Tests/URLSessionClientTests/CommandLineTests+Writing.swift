@@ -36,7 +36,7 @@ extension CommandLineTests {
         #expect(fileSHA256(folder.file("again")) == Content.sha256(seed: 3, length: 100_000))
     }
 
-    @Test func `A reader that has gone ends the command as any in a pipeline, and the content stays`() async throws {
+    @Test func `A closed pipe ends the command as usual, and the content stays`() async throws {
         origin.serve("/a", .generated(seed: 3, length: 10_000_000))
         let script = """
             cd '\(folder.path)'; { "$@"; echo $? > status; } | head -c 1
@@ -63,7 +63,7 @@ extension CommandLineTests {
     // MARK: What is on the disk
 
     @Test(.enabled(if: access("/usr/bin/cc", X_OK) == 0, "/usr/bin/cc is needed"), arguments: ["file", "folder"])
-    func `What could not be synced stays with the service`(_ what: String) async throws {
+    func `A content that could not be synced stays with the service`(_ what: String) async throws {
         let faults = TemporaryFolder()
         let library = faults.file("failing-sync.so")
         try await ChildProcess.run(
@@ -105,7 +105,7 @@ extension CommandLineTests {
     @Test(arguments: [
         "/PLACE/ELSEWHERE/f", "/PLACE/ELSEWHERE/", "../ELSEWHERE/f", "inner/../../ELSEWHERE/f", "link/f", "link/",
     ])
-    func `A task cannot choose a file above or beside the folder of who attaches`(_ place: String) async throws {
+    func `A task cannot choose a file outside the folder of the attached command`(_ place: String) async throws {
         let elsewhere = TemporaryFolder()
         folder.makeFolder("inner")
         #expect(makeSymbolicLink(from: folder.file("link"), to: elsewhere.path))
@@ -121,7 +121,7 @@ extension CommandLineTests {
     }
 
     @Test(arguments: ["inner/f", "FOLDER/inner/f"])
-    func `One below that folder is fine`(_ place: String) async throws {
+    func `A file below that folder is allowed`(_ place: String) async throws {
         folder.makeFolder("inner")
         let session = try await finished(place.replacing("FOLDER", with: folder.path))
         try await call("attach", session)

@@ -22,8 +22,7 @@ struct CompletionTests {
         ("urlsession --json tasks s --outcome fa", "failed"), ("urlsession --profile x put up", "upload.bin"),
     ]
 
-    @Test func `Bash completes commands, options, choices and files, whatever stands before the command`() async throws
-    {
+    @Test func `Bash completes commands, options, choices and files, whatever precedes the command`() async throws {
         try await load("bash")
         for (line, word) in Self.lines { #expect(try await bash(line) == [word], "\(line)") }
         #expect(try await bash("urlsession tasks s --outcome=fa") == ["failed"])
@@ -32,7 +31,7 @@ struct CompletionTests {
     }
 
     @Test(.enabled(if: isThere("zsh"), "zsh is not installed"))
-    func `Zsh completes commands, options, choices and files, whatever stands before the command`() async throws {
+    func `Zsh completes commands, options, choices and files, whatever precedes the command`() async throws {
         try await load("zsh")
         let lines = Self.lines.map(\.line) + ["urlsession --profile "]
         let completed = try await zsh(lines)
@@ -43,7 +42,7 @@ struct CompletionTests {
     }
 
     @Test(.enabled(if: isThere("fish"), "fish is not installed"))
-    func `Fish completes commands, options, choices and files, whatever stands before the command`() async throws {
+    func `Fish completes commands, options, choices and files, whatever precedes the command`() async throws {
         try await load("fish")
         for (line, word) in Self.lines { #expect(try await fish(line) == [word], "\(line)") }
         #expect(try await fish("urlsession --profile ") == [])

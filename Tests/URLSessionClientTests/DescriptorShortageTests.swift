@@ -26,7 +26,7 @@ struct DescriptorShortageTests {
     }
 
     @Test(.enabled(if: ProcessFacts.canLimitDescriptors), arguments: ["urlsession", "background-app"])
-    func `Launches wait while descriptors are short, which costs no processor`(_ program: String) async throws {
+    func `Launches wait while descriptors are short, which uses no CPU`(_ program: String) async throws {
         let house = try await ClientTests.House()
         let port = try BackgroundAppTests.freePort()
         let receiver = try await Self.start(program, port, house)

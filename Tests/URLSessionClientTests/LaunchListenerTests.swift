@@ -8,7 +8,7 @@ struct LaunchListenerTests {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
     }
 
-    @Test func `A port that is in use costs no descriptor`() async throws {
+    @Test func `A port in use leaks no descriptor`() async throws {
         let house = try await ClientTests.House()
         let receiver = try LaunchReceiver(
             client: house.client, secrets: [LaunchReceiverTests.secret], delegate: LaunchReceiverTests.App())

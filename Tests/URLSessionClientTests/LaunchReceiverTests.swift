@@ -61,7 +61,7 @@ struct LaunchReceiverTests {
         return receiver
     }
 
-    @Test func `It answers what is signed, and nothing else`() async throws {
+    @Test func `The receiver answers signed requests only`() async throws {
         let house = try await House()
         let receiver = try await Self.listen(house, App())
         #expect(try await house.client.pingWebhook().statusCode == 204)
@@ -76,7 +76,7 @@ struct LaunchReceiverTests {
         #expect(throws: ClientError.self) { try stranger.listen(on: port) }
     }
 
-    @Test func `A fetch ends with what the delegate says`() async throws {
+    @Test func `A fetch ends with the delegate's result`() async throws {
         let house = try await House()
         let app = App(result: .noData)
         let receiver = try await Self.listen(house, app)
@@ -88,7 +88,7 @@ struct LaunchReceiverTests {
         withExtendedLifetime(receiver) {}
     }
 
-    @Test func `A launch is completed once the session has told all, and tells a session that is there`() async throws {
+    @Test func `A launch is completed after the session's last message, also with an existing session`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("a"))
         let recorder = Recorder()
@@ -132,7 +132,7 @@ struct LaunchReceiverTests {
         withExtendedLifetime(receiver) {}
     }
 
-    @Test func `Events that no session object has told stay for the next launch`() async throws {
+    @Test func `Events without a session object stay for the next launch`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("a"))
         let app = App()

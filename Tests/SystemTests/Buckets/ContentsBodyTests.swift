@@ -18,7 +18,7 @@ struct ContentsBodyTests {
     }
 
     @Test(arguments: [1, 65_536, 65_537, part, part + 1, 2 * part + 777])
-    func `A body is kept in the bucket, and sent from there`(_ length: Int) async throws {
+    func `A body is stored in the bucket, and sent from there`(_ length: Int) async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await ContentsTests.scene(store)
         let bytes = Content.bytes(seed: 5, length: length)
@@ -40,7 +40,7 @@ struct ContentsBodyTests {
         try await ContentsTests.expectEmpty(store)
     }
 
-    @Test func `A body that is not what it should be leaves nothing`() async throws {
+    @Test func `A body with a wrong digest leaves no object`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await ContentsTests.scene(store)
         let bytes = Content.bytes(seed: 1, length: Self.part + 200_000)
@@ -55,7 +55,7 @@ struct ContentsBodyTests {
         try await ContentsTests.expectEmpty(store)
     }
 
-    @Test func `A draft is appended to across kills`() async throws {
+    @Test func `A draft accepts appends across kills`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await ContentsTests.scene(store)
         let bytes = Content.bytes(seed: 6, length: Self.part + 300_001)
@@ -113,7 +113,7 @@ struct ContentsBodyTests {
         try await ContentsTests.expectEmpty(store)
     }
 
-    @Test func `A content is sent on as it is, and stays for as long as somebody needs it`() async throws {
+    @Test func `A content is sent unchanged, and stays while a task needs it`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await ContentsTests.scene(store)
         let length = Self.part + 5
@@ -136,7 +136,7 @@ struct ContentsBodyTests {
         try await ContentsTests.expectEmpty(store)
     }
 
-    @Test func `A file below a root becomes an object, and is sent as it was`() async throws {
+    @Test func `A file below a root becomes an object, and is sent unchanged`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let files = TemporaryFolder()
         let scene = try await ContentsTests.scene(store, ["--files-root", "in=\(files.path)"])
@@ -151,7 +151,7 @@ struct ContentsBodyTests {
         #expect(ContentsTests.files(of: scene) == [])
     }
 
-    @Test func `A long answer to an upload, and a download in segments, become objects at their end`() async throws {
+    @Test func `A long response to an upload and a download in segments become objects at their end`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await ContentsTests.scene(store)
         let length = 3 * Self.part
@@ -173,7 +173,7 @@ struct ContentsBodyTests {
         #expect(try await store.keys().count == 2)
     }
 
-    @Test func `Resume data goes on with the parts in the bucket`() async throws {
+    @Test func `Resume data resumes after the parts in the bucket`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await ContentsTests.scene(store)
         let (length, gate) = (3 * Self.part + 3, Gate())
@@ -204,7 +204,7 @@ struct ContentsBodyTests {
         }
     }
 
-    @Test func `A body waits for a bucket that is away`() async throws {
+    @Test func `A body waits for an unavailable bucket`() async throws {
         let store = try await SeaweedFS().folder()
         let scene = try await ContentsTests.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.2]])
         let bytes = Content.bytes(seed: 9, length: 3 * Self.part)

@@ -31,7 +31,7 @@ struct ContentsTests {
     }
 
     @Test(arguments: [0, 1, 65_536, 65_537, part - 1, part, part + 1, 2 * part + 5])
-    func `A content is kept in the bucket, and read as from a disk`(_ length: Int) async throws {
+    func `A content is stored in the bucket, and read as from a disk`(_ length: Int) async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store)
         let bytes = Content.bytes(seed: 7, length: length)
@@ -75,7 +75,7 @@ struct ContentsTests {
         try await Self.expectEmpty(store)
     }
 
-    @Test func `A client that wants it is sent to the store itself`() async throws {
+    @Test func `A client may be redirected to the store`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store)
         for (path, length) in [("/small.bin", 1000), ("/large.bin", 200_000)] {
@@ -137,7 +137,7 @@ struct ContentsTests {
     }
 
     @Test(.enabled(if: !TestStore.isOnServer))
-    func `Another node goes on with a download, and serves what the first one left`() async throws {
+    func `Another node resumes a download, and serves the contents of the first one`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store)
         let length = 4 * Self.part + 9
@@ -167,7 +167,7 @@ struct ContentsTests {
         #expect(Self.files(of: second) == [])
     }
 
-    @Test func `Another version begins anew under another key, and leaves nothing`() async throws {
+    @Test func `Another version restarts under another key, and leaves no object`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.1]])
         scene.origin.serve(
@@ -187,7 +187,7 @@ struct ContentsTests {
         try await Self.expectEmpty(store)
     }
 
-    @Test func `Who cancels a download leaves nothing`() async throws {
+    @Test func `A cancelled download leaves no object`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store)
         let gate = Gate()
@@ -200,7 +200,7 @@ struct ContentsTests {
         try await Self.expectEmpty(store)
     }
 
-    @Test(arguments: [1000, 100_000, part + 1]) func `A page in place of a content is kept as well`(
+    @Test(arguments: [1000, 100_000, part + 1]) func `An error page in place of a content is stored as well`(
         _ length: Int
     ) async throws {
         let store = try await SharedSeaweedFS.folder()
@@ -221,7 +221,7 @@ struct ContentsTests {
         try await eventually("no upload is left") { try await store.uploads() == 0 }
     }
 
-    @Test func `No part of a page ever stands for one of the content`() async throws {
+    @Test func `Parts of an error page never become parts of the content`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.1]])
         let (length, gate) = (3 * Self.part + 7, Gate())
@@ -245,7 +245,7 @@ struct ContentsTests {
         #expect(try await scene.content(number).body == Content.bytes(seed: 4, length: length))
     }
 
-    @Test func `A bucket that is away is told before the answer, or ends it`() async throws {
+    @Test func `An unavailable bucket is reported before the response, or ends it`() async throws {
         let store = try await SeaweedFS().folder()
         let scene = try await Self.scene(store)
         let length = 40 << 20

@@ -27,7 +27,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `Sessions come the oldest, the newest or the busiest first, as the address says`() async throws {
+    @Test func `Sessions are sorted by oldest, newest or busiest, as the address says`() async throws {
         let scene = try await Scene(configuration: nil)
         for name in ["a", "b", "c"] { try await scene.makeSession(name) }
         try await scene.download("/a", ["state": "suspended"], in: "a")
@@ -58,7 +58,9 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `The time left is told of each transfer, and of all whose length is known`() async throws {
+    @Test func `The remaining time is shown for each transfer, and for the total if every length is known`()
+        async throws
+    {
         let scene = try await Scene()
         let slowly = [Misbehaviour.trickle(size: 16 << 10, pause: .milliseconds(20))]
         scene.origin.serve("/slow", .generated(seed: 2, length: 512 << 20), always: slowly)
@@ -77,7 +79,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `Tasks of all sessions are searched by a part of what they are called`() async throws {
+    @Test func `Tasks of all sessions are searched by a part of their names`() async throws {
         let scene = try await Scene(configuration: nil)
         for name in ["a", "b"] { try await scene.makeSession(name) }
         try await scene.download("/one", ["state": "suspended", "clientTaskId": "nightly-report"], in: "a")

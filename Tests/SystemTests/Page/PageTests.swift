@@ -5,7 +5,7 @@ import Testing
 
 /// The page at `/` in a browser: what it shows and how it looks.
 @Suite(.serialized) struct PageTests {
-    @Test func `Every view can be read at every width, in light and dark, and breaks no rule of the browser`()
+    @Test func `Every view is readable at every width, in light and dark, and violates no browser rule`()
         async throws
     {
         let stage = try await PageStage()
@@ -62,7 +62,7 @@ import Testing
         #expect(complaints == [])
     }
 
-    @Test func `Progress, states and events are seen as they come, and watching attaches nobody`() async throws {
+    @Test func `Progress, states and events are shown live, and watching attaches no client`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -97,7 +97,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `A view that is opened while the service cannot be reached comes when it can`() async throws {
+    @Test func `A view that is opened during an outage appears after it`() async throws {
         let scene = try await Scene()
         try await scene.download("/a", ["state": "suspended", "clientTaskId": "patient"])
         let page = try await PageDriver(scene.service)
@@ -112,7 +112,7 @@ import Testing
         try await page.see("document.querySelector('.notice') == null")
     }
 
-    @Test func `A view that is left ends its stream`() async throws {
+    @Test func `Leaving a view ends its stream`() async throws {
         let scene = try await Scene()
         let page = try await PageDriver(scene.service)
         let note = """
@@ -136,7 +136,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `What a view draws after it was left is not seen`() async throws {
+    @Test func `A view that was left draws nothing`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("a"))
         let number = try await scene.download("/a")
@@ -166,7 +166,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `What comes from a bucket and goes into one is told by its name`() async throws {
+    @Test func `Transfers from and into a bucket are shown with its name`() async throws {
         let store = try ObjectStore()
         let scene = try await Scene(
             store.setting("media"), environment: ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"])
@@ -186,7 +186,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `What tasks are called never becomes markup`() async throws {
+    @Test func `Names of tasks never become markup`() async throws {
         let scene = try await Scene(configuration: nil)
         let hostile = "<img src=x onerror='document.title=1'><b>bold</b>"
         try await scene.api.put("/v1/sessions/s", ["sessionDescription": .string(hostile)])
@@ -204,7 +204,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `Of very many tasks a page is shown, and the address leads to the next`() async throws {
+    @Test func `Very many tasks are shown page by page, and the address leads to the next one`() async throws {
         let scene = try await Scene()
         for batch in 0..<3 {
             let tasks = (0..<1000).map { number -> JSON in
@@ -242,7 +242,7 @@ import Testing
         #expect(try await page.browser.evaluate("location.hash.includes('clientTaskId=task-2345')") == true)
     }
 
-    @Test func `The reference shows every route and asks the service`() async throws {
+    @Test func `The reference shows every route and sends requests to the service`() async throws {
         let scene = try await Scene()
         let page = try await PageDriver(scene.service, at: "/docs", key: nil)
         #expect(try await page.count("main details.operation code") >= Contract.shared.operations.count)
@@ -264,8 +264,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `The reference begins with sessions, and its index folds where it has no room of its own`() async throws
-    {
+    @Test func `The reference begins with sessions, and its index folds on narrow screens`() async throws {
         let scene = try await Scene(configuration: nil)
         let page = try await PageDriver(scene.service, at: "/docs", key: nil)
         let heads = "[...document.querySelectorAll('main h2')].slice(0, 3).map((head) => head.innerText).join()"
@@ -291,7 +290,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `Without the page its addresses are unknown`() async throws {
+    @Test func `Without the page its paths get 404`() async throws {
         let scene = try await Scene(["--no-page"], configuration: nil)
         for path in ["/", "/docs", "/page/main.js"] {
             expectProblem(try await scene.service.api.with(key: nil).get(path), 404, "not-found")
