@@ -1,11 +1,11 @@
 extension JSON {
-    /// Reads one JSON text: RFC 8259 to the letter, UTF-8 only.
+    /// Reads one JSON text, strictly by RFC 8259 and in UTF-8.
     ///
-    /// No byte order mark, comments, trailing commas, lone surrogates or overlong encodings. Names that stand twice in
-    /// an object, `\u0000` in strings and numbers that no 64-bit floating-point number comes near are well-formed but
-    /// refused, all of them at once.
+    /// Byte order marks, comments, trailing commas, lone surrogates and overlong encodings are malformed. Duplicate
+    /// names, `\u0000` in strings and numbers beyond the range of 64-bit floating point are well-formed but refused,
+    /// and all reported at once.
     ///
-    /// - Parameter maximumDepth: How deep arrays and objects may be nested.
+    /// - Parameter maximumDepth: The maximum nesting of arrays and objects.
     public static func parse(_ bytes: [UInt8], maximumDepth: Int = 32) throws(JSONError) -> JSON {
         try bytes.withUnsafeBufferPointer { bytes throws(JSONError) in
             var parser = JSONParser(bytes: bytes, maximumDepth: maximumDepth)
@@ -13,7 +13,7 @@ extension JSON {
         }
     }
 
-    /// Reads JSON text that the program wrote itself: strings may contain `\u0000`.
+    /// Reads JSON text of the program itself: strings may contain `\u0000`.
     static func parse(kept bytes: [UInt8]) throws(JSONError) -> JSON {
         try bytes.withUnsafeBufferPointer { bytes throws(JSONError) in
             var parser = JSONParser(bytes: bytes, maximumDepth: 32, allowsNull: true)
@@ -22,14 +22,14 @@ extension JSON {
     }
 }
 
-/// A recursive descent over bytes. The depth is bounded, and so is the stack.
+/// A recursive-descent parser over bytes. The limited depth also limits the stack.
 struct JSONParser {
     private let bytes: UnsafeBufferPointer<UInt8>
     private let maximumDepth: Int
     private let allowsNull: Bool
     private var offset = 0
     private var depth = 0
-    /// With pointers that begin at the innermost value being read; each level adds its own token on the way out.
+    /// Faults with pointers relative to the innermost value that is being read. Each level prepends its own token.
     private var faults: [Fault] = []
 
     init(bytes: UnsafeBufferPointer<UInt8>, maximumDepth: Int, allowsNull: Bool = false) {
@@ -143,7 +143,7 @@ struct JSONParser {
             case UInt8(ascii: "\""):
                 let text = UnsafeBufferPointer(rebasing: bytes[start..<offset])
                 offset += 1
-                // Nearly all texts are ASCII, which needs no second look.
+                // Nearly all texts are ASCII, which is valid UTF-8.
                 if union < 0x80 { return String(decoding: text, as: UTF8.self) }
                 guard let text = String(validating: text, as: UTF8.self) else {
                     throw malformed("a string is not UTF-8", at: start)
@@ -159,7 +159,7 @@ struct JSONParser {
         throw malformed("a string does not end")
     }
 
-    /// The slow way, from the first backslash on.
+    /// The slower path, from the first backslash on.
     private mutating func parseEscapedString(from start: Int) throws(JSONError) -> String {
         var text = [UInt8](bytes[start..<offset])
         var hasNull = false
@@ -295,7 +295,7 @@ struct JSONParser {
 
     var isAtEnd: Bool { offset == bytes.count && faults.isEmpty }
 
-    /// Steps over the name of a member and its colon, and over the comma before, if the next member is this.
+    /// Skips the name of a member with its colon and a preceding comma, if the next member has this name.
     mutating func take(name: String) -> Bool {
         var name = name
         return name.withUTF8 { name in
@@ -311,7 +311,7 @@ struct JSONParser {
         }
     }
 
-    /// Reads a string, if one comes next.
+    /// Reads a string, if the next value is one.
     mutating func parseText() throws(JSONError) -> String {
         guard offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") else {
             throw malformed("a string is expected")
@@ -332,14 +332,15 @@ struct JSONParser {
     }
 }
 
-/// The names of one object so far, compared as bytes: a look at each for the few that most objects have, a set above.
+/// The names of one object so far, compared as bytes: linearly for the few names of most objects, with a set above
+/// that.
 private struct MemberNames {
     private var set: Set<[UInt8]> = []
 
     /// Returns whether the name is new.
     mutating func insert(_ name: String, after members: [JSON.Member]) -> Bool {
         if set.isEmpty {
-            // Strings that differ by `==` differ in bytes, too; only equal ones need the second look.
+            // Strings that differ by `==` also differ in bytes, so only equal ones need the second comparison.
             if members.contains(where: { $0.isNamed(name) && $0.name.utf8.elementsEqual(name.utf8) }) { return false }
             if members.count >= 32 { set = Set(members.map { Array($0.name.utf8) } + [Array(name.utf8)]) }
             return true

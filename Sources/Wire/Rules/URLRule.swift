@@ -1,8 +1,8 @@
 extension TextRule {
     /// A URL that a task may transfer: absolute, http or https, ASCII, at most 8 KiB, without user and password.
     ///
-    /// This is what can be said about the text alone. libcurl's parser has the last word on the host, and the egress
-    /// policy on its addresses.
+    /// The rule checks the text alone. libcurl's parser decides about the host, and the egress policy about its
+    /// addresses.
     public static let url = TextRule { text in URLText.fault(text) }
 }
 
@@ -22,7 +22,7 @@ private enum URLText {
         return authorityFault(Array(authority))
     }
 
-    /// Printable, but in no URL: libcurl and others read them differently.
+    /// Printable characters that no URL has: libcurl and other parsers read them differently.
     private static let forbidden = Array("\\\"<>^`{|}".utf8)
 
     private static func afterScheme(_ bytes: [UInt8]) -> ArraySlice<UInt8>? {

@@ -1,12 +1,12 @@
-/// What went wrong, as a word that clients switch on. There may be more of them within `v1`.
+/// The kind of a problem, for programs. Later versions within `v1` may add codes.
 public struct ProblemCode: WireName {
-    /// What a problem's `type` begins with.
+    /// The beginning of a problem's `type`.
     public static let typePrefix = "https://urlsessiond.dev/problems/"
 
     public let rawValue: String
-    /// The status of answers with this code; 500 for an unknown code.
+    /// The status of responses with this code; 500 for an unknown code.
     public let status: Int
-    /// The same for every problem of a code, for a person.
+    /// The title of every problem with this code, for people.
     public let title: String
 
     public init(rawValue: String) {
