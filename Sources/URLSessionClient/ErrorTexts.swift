@@ -2,10 +2,10 @@ public import Foundation
 public import Wire
 
 extension Problem: LocalizedError {
-    /// What was wrong, and what to do.
+    /// The fault and its remedy.
     public var errorDescription: String? { text }
 
-    /// The detail without the pointer that it begins with, which is about the JSON that this library has sent.
+    /// The detail without its initial pointer, which refers to the JSON that this library has sent.
     var text: String {
         guard let pointer = errors.first?.pointer, !pointer.isEmpty, detail.hasPrefix("\(pointer): ") else {
             return detail
@@ -17,7 +17,7 @@ extension Problem: LocalizedError {
 }
 
 extension ClientError: LocalizedError {
-    /// What went wrong, for a person.
+    /// A description for people.
     public var errorDescription: String? {
         switch self {
         case .badURL(let text): "\"\(text)\" is not the URL of a service: it must begin with http:// or https://."
@@ -34,7 +34,7 @@ extension ClientError: LocalizedError {
 }
 
 extension WebhookError: LocalizedError {
-    /// What is wrong, for a person.
+    /// A description for people.
     public var errorDescription: String? {
         switch self {
         case .unusableSecret: "A webhook secret is whsec_ followed by base64, as the service returned it."

@@ -10,10 +10,10 @@ import Wire
 #endif
 
 extension LaunchReceiver {
-    /// Listens for launches on a port of 127.0.0.1, on threads of its own, as long as the process lives.
+    /// Listens for launches on a port of 127.0.0.1, on threads of its own, until the process ends.
     ///
-    /// It is for the machine of a developer, and for what stands behind a proxy that speaks TLS. An app that has an HTTP
-    /// server gives it ``respond(to:body:)`` instead.
+    /// The listener is for development, and for use behind a TLS proxy. An app with an HTTP server calls
+    /// ``respond(to:body:)`` instead.
     ///
     /// - Throws: ``ClientError/file(_:code:)`` if the port cannot be bound, with the system's `errno`.
     public func listen(on port: UInt16) throws(ClientError) {
@@ -39,7 +39,7 @@ extension LaunchReceiver {
                 let connection = accept(listener, nil, nil)
                 guard connection >= 0 else {
                     room.signal()
-                    // Without a free descriptor the connection stays in the queue: accepting at once would spin.
+                    // Without a free descriptor the connection stays in the queue. An immediate retry would spin.
                     Thread.sleep(forTimeInterval: 0.1)
                     continue
                 }
@@ -62,7 +62,7 @@ extension LaunchReceiver {
         private static let noSignal = Int32(0)
     #endif
 
-    /// Takes one request, and answers when it is judged.
+    /// Reads one request and responds to it.
     private func serve(_ connection: Int32) {
         var patience = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
@@ -81,7 +81,7 @@ extension LaunchReceiver {
         }
     }
 
-    /// Most bytes of a launch: what the service sends of events, and room for the rest.
+    /// The maximum size of a launch: the events that the service sends, and room for the rest.
     private static let longest = 4 << 20
 
     private static func readRequest(_ connection: Int32) -> (headers: [String: String], body: ArraySlice<UInt8>)? {
@@ -107,7 +107,7 @@ extension LaunchReceiver {
         return nil
     }
 
-    /// The header fields behind the request line, by names in lower case.
+    /// The header fields after the request line, with names in lower case.
     private static func fields(of head: ArraySlice<UInt8>) -> [String: String] {
         var fields: [String: String] = [:]
         for line in String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst() {
@@ -119,5 +119,5 @@ extension LaunchReceiver {
     }
 }
 
-/// The system's `listen`, which a method of that name hides.
+/// The system's `listen`, which is shadowed by a method of that name.
 private func beginListening(_ socket: Int32, _ waiting: Int32) -> Int32 { listen(socket, waiting) }

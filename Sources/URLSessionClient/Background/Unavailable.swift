@@ -5,8 +5,8 @@ public import Wire
     public import FoundationNetworking
 #endif
 
-// Declarations of Apple's API that have no meaning for a service, with the advice that the compiler gives for each. Their
-// bodies are never run.
+// Declarations of Apple's API that have no meaning for a service, with the compiler's advice for each. Their bodies
+// never run.
 
 extension BackgroundSessionConfiguration {
     @available(*, unavailable, message: "background sessions have an identifier: use background(withIdentifier:)")
@@ -155,7 +155,7 @@ extension BackgroundSession {
     public func flush() async {}
 }
 
-/// Tasks that Apple's background sessions do not have either.
+/// Tasks that Apple's background sessions lack as well.
 extension BackgroundSession {
     public typealias DataTaskCompletion = @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     public typealias DownloadTaskCompletion = @Sendable (URL?, URLResponse?, (any Error)?) -> Void
