@@ -8,7 +8,7 @@ import Wire
 
 @testable import API
 
-/// What an answer may cost, whoever chose its parts.
+/// Limits of the size of a response, whatever its parts.
 @Suite struct AnswerSizeTests {
     private static let lines = [("Content-Type", "application/x-ndjson")]
     private static let pageBytes = 4 << 20

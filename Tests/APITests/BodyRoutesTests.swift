@@ -85,7 +85,7 @@ import Wire
             #expect(all.map { $0["countOfBytesStored"].int } == [1, 2, 3, 4, 5])
             #expect(all.map { $0["uses"].int } == [0, 1, 0, 0, 0])
             #expect(all.map { $0["complete"].bool } == [true, true, true, true, false])
-            // Another app's bodies are nobody's business.
+            // The bodies of another app are not listed.
             let other = try await api.admin.post("/v1/apps", ["identifier": "other"])
             #expect(try await api.client(other).get("/v1/bodies").json["items"].array?.isEmpty == true)
         }

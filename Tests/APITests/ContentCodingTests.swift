@@ -5,7 +5,7 @@ import Testing
 
 @testable import API
 
-/// What gzip makes of bytes that it is to have made.
+/// The output of gzip for compressed bytes.
 private func gunzip(_ bytes: [UInt8]) async throws -> [UInt8] {
     let folder = TemporaryFolder()
     try await ChildProcess.run(["/bin/gzip", "-d", folder.write(bytes, to: "answer.gz")])
@@ -15,7 +15,7 @@ private func gunzip(_ bytes: [UInt8]) async throws -> [UInt8] {
 @Suite struct ContentCodingTests {
     private static let gzip = [("Accept-Encoding", "gzip")]
 
-    /// A session whose first page of tasks is longer than what is worth compressing, and the path of that page.
+    /// A session whose first page of tasks is long enough to be compressed, and the path of that page.
     private func page(of api: ServedAPI) async throws -> String {
         try await api.session()
         for _ in 0..<3 { #expect(try await api.dev.post("/v1/sessions/s/tasks", api.task()).status == 201) }
@@ -101,7 +101,7 @@ private func gunzip(_ bytes: [UInt8]) async throws -> [UInt8] {
                 let again = try await api.dev.get(path, headers: Self.gzip + [("If-None-Match", answer.etag ?? "")])
                 #expect(again.status == 304)
             }
-            // It could not be read otherwise.
+            // A compressed stream could not be read.
             let stream = try await api.dev.openStream("/v1/sessions/s/events", headers: Self.gzip)
             stream.close()
         }

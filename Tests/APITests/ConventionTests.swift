@@ -294,12 +294,12 @@ import Transfers
                 ]
                 let credential: JSON = ["protectionSpace": space, "credential": ["token": "t"]]
                 #expect(try await api.dev.post("/v1/credentials", credential).status == 201)
-                if number > 1 {  // The first app and its first key are there.
+                if number > 1 {  // The first app and its first key exist.
                     let app: JSON = ["identifier": .string("app\(number)")]
                     #expect(try await api.admin.post("/v1/apps", app).status == 201)
                     #expect(try await api.admin.post("/v1/apps/dev/keys", ["scopes": ["events"]]).status == 201)
                 }
-                // Times have milliseconds.
+                // Times have a resolution of milliseconds.
                 let time = api.service.clock.now
                 _ = try await eventually("a later millisecond") { api.service.clock.now > time ? true : nil }
             }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import API
 
-/// `openapi.yaml` is made so that programs which write clients lose nothing of it.
+/// `openapi.yaml` keeps to the forms from which client generators produce complete clients.
 @Suite struct DescriptionTests {
     private let document: JSON
     private let schema: Schema
@@ -28,7 +28,7 @@ import Testing
             "Type", "URL",
         ]
         #expect(taken.intersection(schemas.keys) == [])
-        // Python names a variable after either.
+        // Python would derive the same variable from both names.
         for (name, schema) in schemas {
             let members = (schema["properties"].object ?? [:]).keys.map { $0.lowercased() }
             #expect(!members.contains(name.lowercased()), "\(name) has a member of its own name")
@@ -73,7 +73,7 @@ import Testing
             ending("dentifier", "dentifiers").subtracting([
                 "identifier", "sessionIdentifier", "taskIdentifier", "taskIdentifiers", "firstTaskIdentifier",
                 "lastTaskIdentifier",
-                // Older than the rule.
+                // These names are older than the rule.
                 "keyIdentifier", "credentialIdentifier",
             ]) == [])
         #expect(
@@ -158,7 +158,7 @@ import Testing
         for (name, operation) in operations {
             for (status, response) in operation.responses {
                 var owed: Set<String> = []
-                // Before the key is known, and before the route is, nobody's requests are counted.
+                // Requests are not counted before their key and their route are known.
                 if !operation.isOpen, status != "401", status != "414" { owed = ["RateLimit-Policy", "RateLimit"] }
                 if operation.parameters.contains("Idempotency-Key"), status < "400" {
                     owed.insert("Idempotency-Replayed")
@@ -270,7 +270,7 @@ import Testing
 }
 
 extension DescriptionTests {
-    /// A part of the document and where it stands.
+    /// A part of the document, with its path.
     private struct Part {
         let place: [String]
         let value: JSON
@@ -289,7 +289,7 @@ extension DescriptionTests {
 
     private var schemas: [String: JSON] { document["components"]["schemas"].object ?? [:] }
 
-    /// All objects of the document but the examples, and what conditions ask of a schema.
+    /// All objects of the document except the examples and the conditions of schemas.
     private var parts: [Part] {
         var found: [Part] = []
         func walk(_ value: JSON, _ place: [String], isSchema: Bool) {
@@ -320,8 +320,8 @@ extension DescriptionTests {
 
     private enum Direction { case request, response }
 
-    /// The names of the schemas that JSON and queries of requests, or of responses and webhooks, is made of. What a receiver answers
-    /// to a webhook is left out: it is read leniently.
+    /// The names of the schemas in JSON and queries of requests, or of responses and webhooks. A receiver's response to
+    /// a webhook is left out, because it is read leniently.
     private func reachable(_ direction: Direction) -> Set<String> {
         var found: Set<String> = direction == .request ? ["TaskCreation"] : ["LineResult"]
         func walk(_ value: JSON) {
@@ -356,7 +356,7 @@ extension DescriptionTests {
         return found
     }
 
-    /// The types in JSON that a value of a schema may have.
+    /// The JSON types of the values of a schema.
     private func types(of choice: JSON) -> [String] {
         let resolved = schema.resolved(choice)
         if let choices = resolved["oneOf"].array { return choices.flatMap { types(of: $0) } }

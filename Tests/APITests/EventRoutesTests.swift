@@ -6,7 +6,7 @@ import Testing
 @testable import API
 
 @Suite struct EventRoutesTests {
-    /// Makes a task and cancels it: two events, metrics and completion.
+    /// Creates a task and cancels it: two events, metrics and completion.
     private func completeTask(_ api: ServedAPI) async throws {
         let created = try await api.dev.post("/v1/sessions/s/tasks", api.task())
         let place = try #require(created.fields["Location"])
@@ -85,7 +85,9 @@ import Testing
         }
     }
 
-    @Test func `A position beyond the last event belongs to an earlier incarnation and is refused at once`() async throws {
+    @Test func `A position beyond the last event belongs to an earlier incarnation and is refused at once`()
+        async throws
+    {
         try await ServedAPI.run { api async throws in
             try await api.session()
             try await completeTask(api)

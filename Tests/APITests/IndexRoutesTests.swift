@@ -19,7 +19,7 @@ import Wire
                 #expect(!links.isEmpty)
                 for (name, path) in links { #expect(patterns.contains(path.string ?? ""), "\(name): \(path)") }
             }
-            // Each collection of the API is there.
+            // Each collection of the API is listed.
             let collections = patterns.filter { $0.hasPrefix("/v1/") && !$0.contains("{") }
             let known = Set(try #require(index.json["resources"].object).values.compactMap(\.string))
             for path in ["/v1/sessions", "/v1/tasks", "/v1/launches", "/v1/bodies"] {

@@ -20,7 +20,7 @@ import Wire
             let all: WireJSON = ["createdAfter": "2026-12-01T00:00:00Z", "state": "exhausted"]
             let again = try await fixture.call("POST", "/v1/launches/redeliver", json: all)
             #expect(try again.status == 200 && again.json == ["matched": 0, "changed": 0])
-            // Without a time it would be for all that there ever were.
+            // Without a time the request would apply to all launches ever.
             #expect(try await fixture.call("POST", "/v1/launches/redeliver", json: [:]).problem == .invalidValue)
         }
     }

@@ -75,7 +75,7 @@ struct MetalinkTests {
         }
         #expect(try parse("<a\(names("b", 64))/>").attributes.count == 64)
         #expect(throws: XMLError.self) { try parse("<a\(names("b", 65))/>") }
-        // Two are always there.
+        // Two declarations are predefined.
         #expect(try parse("<a\(names("xmlns:b", 62))><b0:c/></a>").children.first?.namespace == "u")
         #expect(throws: XMLError.self) { try parse("<a\(names("xmlns:b", 40))><a\(names("xmlns:c", 40))/></a>") }
         #expect(throws: XMLError.self) { try parse("<?xml version='1.0'\(String(repeating: " ", count: 300))?><a/>") }
@@ -90,7 +90,7 @@ struct MetalinkTests {
         #expect(throws: XMLError.self) { try XMLElement(parsing: Array("<a><b xmlns:p='3'/><p:c/></a>".utf8)) }
     }
 
-    /// What documents are made of that could take longer than in proportion to their length.
+    /// Parts of documents that could take more than linear time.
     private static let patterns = [
         " b#='c'", "<e xmlns='u' xmlns:p#='u'/>", "<e>#</e>", "&amp;&#x41;", "<![CDATA[]]>", "<!---->x", "<?p ?>", "]",
         "<url>http://#.example/</url>", "<hash type='x'>#</hash>", "<pieces type='x'/>",
@@ -114,7 +114,7 @@ struct MetalinkTests {
         #expect(seconds(160_000) < 10 * least + 0.05)
     }
 
-    /// Processor time of this thread.
+    /// The CPU time of this thread.
     private func threadSeconds() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import API
 
-/// `If-Match`, wherever something changes.
+/// `If-Match` on every route with a change.
 @Suite struct PreconditionTests {
     private static let stale = [("If-Match", "\"r0-000000000000-000000000000\"")]
 

@@ -6,12 +6,12 @@ import Testing
 
 @testable import API
 
-/// Who reads next, where there is much to read.
+/// The order of reads when many are queued.
 @Suite struct ReaderTurnTests {
     /// Long enough for several turns of one request.
     private static let tasks = 120
 
-    /// Makes session `s` of an app, with tasks that wait.
+    /// Creates session `s` of an app, with tasks that wait.
     private static func fill(_ fixture: RouteFixture, key: String = "dev") async throws {
         #expect(try await fixture.call("PUT", "/v1/sessions/s", key: key, json: [:]).status == 201)
         let task: WireJSON = [

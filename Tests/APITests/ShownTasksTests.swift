@@ -43,7 +43,7 @@ import Wire
             let path = "/v1/sessions/s/tasks/1"
             #expect(fixture.server.shownTasks.task(stamp) == nil)
 
-            /// The task alone and in the list, each twice: the first may be written, the second is kept.
+            /// The task alone and in the list, each twice: the first may be rendered, the second comes from the cache.
             func look() async throws -> WireJSON {
                 let first = try await fixture.call("GET", path)
                 let second = try await fixture.call("GET", path)

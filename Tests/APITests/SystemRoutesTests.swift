@@ -68,7 +68,7 @@ import Wire
                 "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "process_max_fds",
                 "process_start_time_seconds",
             ] { #expect(value(name) > 0, "\(name)") }
-            // A server keeps its log to itself, and is waited for.
+            // A server has its own log, and each commit waits for a round trip.
             #expect((value("urlsessiond_wal_bytes") > 0) == !TestStore.isOnServer)
             #expect((value("urlsessiond_commit_round_trips_total") > 0) == TestStore.isOnServer)
         }

@@ -202,7 +202,7 @@ import Transfers
             }
             let names = try await list().map { [$0["sessionIdentifier"], $0["taskIdentifier"]] }
             #expect(names == [["a", 1], ["b", 1], ["a", 2]])
-            // What a running task waits for depends on its session.
+            // The wait of a running task depends on its session.
             let one = try await api.dev.get("/v1/sessions/b/tasks/1").json
             #expect(try await list("?state=running").first == one)
             let stranger = try await api.client(api.admin.post("/v1/apps", ["identifier": "stranger"]))
@@ -277,8 +277,7 @@ import Transfers
         }
     }
 
-    @Test func `A search returns the matches of a limited number of tasks, and a cursor`() async throws
-    {
+    @Test func `A search returns the matches of a limited number of tasks, and a cursor`() async throws {
         try await ServedAPI.run(configured: { $0.searchedTasks = 3 }) { api async throws in
             try await api.session()
             let tasks = (1...10).map { api.task(client: "t\($0)") }
@@ -357,7 +356,7 @@ import Transfers
             #expect(second.json["errors"].array?.count == 2)
             #expect(try await api.dev.get("/v1/sessions/s/tasks").json["items"].array?.count == 8)
 
-            // A retry that ended has a retry of its own; a single retry may be repeated.
+            // An ended retry has a retry of its own; a single retry is idempotent.
             _ = try await api.dev.post("/v1/sessions/s/tasks/7/cancel")
             let third = try await api.dev.post("/v1/sessions/s/tasks/retry")
             #expect(third.json["changed"].int == 1)
@@ -388,7 +387,7 @@ import Transfers
             #expect(wrong.parameters == ["state"])
             let selected = try await api.dev.post("/v1/sessions/s/tasks/resume", ["taskIdentifiers": [2, 3]])
             #expect(selected.json["matched"].int == 1 && selected.json["changed"].int == 1)
-            // A body has a word, or an array of words.
+            // The body has a word or an array of words.
             let retry = "/v1/sessions/s/tasks/retry"
             #expect(try await api.dev.post(retry, ["outcome": ["failed", "httpError"]]).json["matched"] == 0)
             #expect(try await api.dev.post(retry, ["outcome": ["failed", "cancelled"]]).json["changed"] == 1)
@@ -402,7 +401,9 @@ import Transfers
         }
     }
 
-    @Test func `The description requires the members that every task, metrics object and content of an event has`() async throws {
+    @Test func `The description requires the members that every task, metrics object and content of an event has`()
+        async throws
+    {
         try await RouteFixture.run { fixture in
             let document = try JSON(parsing: OpenAPI.json.bytes)
             func required(_ schema: String) -> Set<String> {
@@ -442,7 +443,7 @@ import Transfers
             #expect(answer.fields["Content-Type"] == "application/x-ndjson")
             let results = try answer.text.split(separator: "\n").map { try JSON(parsing: String($0)) }
             #expect(results.map { $0["status"].int } == [201, 422, 400, 409, 200, 201])
-            // The fifth is empty.
+            // The fifth line is empty.
             #expect(results.map { $0["line"].int } == [1, 2, 3, 4, 6, 7])
             #expect(results[0]["taskIdentifier"].int == 2)
             #expect(results[1]["problem"]["errors"][0]["pointer"].string == "/request/url")

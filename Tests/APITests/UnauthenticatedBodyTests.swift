@@ -24,7 +24,7 @@ import Testing
     @Test func `The announced lengths of unauthenticated bodies reserve no memory`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
-            // Together they announce all the memory that bodies may have.
+            // Together they announce all the memory for bodies.
             var open: [APIClient.Exchange] = []
             for _ in 0..<8 {
                 open.append(

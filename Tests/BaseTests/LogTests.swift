@@ -3,7 +3,7 @@ import Testing
 @testable import Base
 
 struct LogTests {
-    /// What one call writes, at 2026-11-02T03:04:05.006Z.
+    /// The output of one call, at 2026-11-02T03:04:05.006Z.
     private func line(_ format: Log.Format, level: Log.Level = .info, _ write: (Log) -> Void) -> String {
         let lines = Locked<[UInt8]>([])
         let clock = Clock(wall: { 1_793_588_645_006 }, monotonic: { 0 })

@@ -58,7 +58,7 @@ import Testing
         let tree = try Tree()
         let average = try #require(SystemLoad.averagePerProcessor())
         let load = try #require(SystemLoad(root: tree.path).current())
-        // It moves every five seconds.
+        // The average changes every five seconds.
         #expect(abs(load - average) < 1 + average)
         try tree.write("proc/pressure/cpu", "no figures\n")
         #expect(SystemLoad(root: tree.path).current() != nil)
@@ -69,7 +69,7 @@ import Testing
     }
 }
 
-/// A folder that stands for the root of a machine.
+/// A folder that replaces the root of a machine.
 private final class Tree {
     let path: String
     private var made: [String] = []

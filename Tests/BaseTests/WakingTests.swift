@@ -55,7 +55,8 @@ import Testing
                 }
             }
             group.addTask {
-                // Every second deadline races with the rings. A lost ring would leave a wait without a deadline for ever.
+                // Every second deadline races with the rings. A lost ring would leave a wait without a deadline
+                // blocked.
                 var rings = 0
                 while work.withLock({ $0 }) < 4 * rounds {
                     rings += 1

@@ -36,7 +36,8 @@ struct BucketTests {
         #expect(bucket(.path, port: 443).target("k").hostField == "s3.example:443")
     }
 
-    /// What means something in a URL, spaces and other scripts are encoded; slashes, doubled ones too, are the key's.
+    /// Characters with a meaning in URLs, spaces and other scripts are encoded; slashes, also repeated ones, are part
+    /// of the key.
     @Test(arguments: [
         ("a b+c", "a%20b%2Bc"), ("x?y#z%41", "x%3Fy%23z%2541"), ("//a//", "//a//"), ("Ä/e\u{301}", "%C3%84/e%CC%81"),
         ("~-_.!*'()", "~-_.%21%2A%27%28%29"),
@@ -57,7 +58,7 @@ struct PartPlanTests {
         let plan = PartPlan(expected: length)
         #expect(plan.length(ofPart: 1) >= 8 << 20 && plan.length(ofPart: 1) % (1 << 20) == 0)
         #expect(plan.offset(ofPart: 10_001) >= length)
-        // No longer than need be.
+        // Parts are no longer than necessary.
         let shorter = plan.length(ofPart: 1) - (1 << 20)
         #expect(shorter < 8 << 20 || shorter * 10_000 < length)
     }
@@ -69,7 +70,7 @@ struct PartPlanTests {
             #expect(plan.offset(ofPart: number) + plan.length(ofPart: number) == plan.offset(ofPart: number + 1))
         }
         #expect(plan.offset(ofPart: 10_001) >= PartPlan.longestObject)
-        // S3's own limit for one part.
+        // S3's limit of one part.
         #expect(plan.length(ofPart: 10_000) <= 5 << 30)
     }
 }
@@ -99,7 +100,8 @@ struct S3ErrorTests {
         (409, "ConditionalRequestConflict", .later), (412, "PreconditionFailed", .exists),
         (403, "AccessDenied", .change), (400, "InvalidArgument", .change),
     ])
-    func `The store's error code selects the remedy`(_ status: Int, _ code: String, _ remedy: BucketFault.Remedy) throws {
+    func `The store's error code selects the remedy`(_ status: Int, _ code: String, _ remedy: BucketFault.Remedy) throws
+    {
         #expect(BucketFault.refused(try #require(error(status, code))).remedy == remedy)
     }
 

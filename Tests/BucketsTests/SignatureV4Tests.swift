@@ -2,7 +2,7 @@ import Buckets
 import Core
 import Testing
 
-/// The examples of AWS's own documents.
+/// The examples of AWS' documentation.
 ///
 /// - SeeAlso: docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html, sigv4-query-string-auth.html
 struct SignatureV4Tests {

@@ -4,13 +4,13 @@ import Testing
 @testable import Core
 
 @Suite struct AttachmentTests {
-    /// Swift Testing has an `Attachment` too.
+    /// Swift Testing also has an `Attachment`.
     typealias Attachment = Core.Attachment
 
     static let take = Attachment.Event.take(ttl: .seconds(30), launchId: nil, takeover: false)
     static let seize = Attachment.Event.take(ttl: .seconds(30), launchId: "lnch_1", takeover: true)
 
-    /// An attachment after events, one a second from `now`.
+    /// An attachment after events, one per second from `now`.
     static func after(_ events: [Attachment.Event]) throws -> Attachment {
         var attachment = Attachment()
         for (second, event) in events.enumerated() { try attachment.handle(event, at: .after(Double(second))) }

@@ -6,14 +6,14 @@ import Testing
 @Suite struct BackgroundRefreshTests {
     static let app = "com.example.app"
 
-    /// A refresh with an interval, set at `now`.
+    /// A refresh whose interval was set at `now`.
     static func refresh(_ interval: BackgroundRefresh.Interval = .minimum) throws -> BackgroundRefresh {
         var refresh = BackgroundRefresh()
         try refresh.handle(.setInterval(interval), identifier: app, at: now)
         return refresh
     }
 
-    /// Runs one fetch that takes some seconds; nil lets the deadline pass.
+    /// Runs one fetch with a duration in seconds; `nil` misses the deadline.
     static func fetch(
         _ refresh: inout BackgroundRefresh, _ result: BackgroundRefresh.Result?, from time: Timestamp,
         taking seconds: Int = 1

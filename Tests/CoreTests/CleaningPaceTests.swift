@@ -9,7 +9,7 @@ import Testing
             share.rest(after: .milliseconds(8), writes: writes, at: now)
         }
         let rest = Duration.milliseconds(24)
-        // Its own writes alone; then others', for a second.
+        // Its own writes only; then other writes, for a second.
         #expect(rests == [.zero, .zero, rest, rest, rest, .zero])
     }
 

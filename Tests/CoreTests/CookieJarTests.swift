@@ -57,7 +57,7 @@ struct CookieJarTests {
         let isChanged4 = jar.merge(given: given, returned: [line("a", "1"), line("b", "1")], accepts: true, at: now)
         #expect(isChanged4)
         #expect(jar.lines == [line("a", "2"), line("b", "1")])
-        // One that deleted the old value does not delete the new one.
+        // An exchange that deleted the old value does not delete the new one.
         let isChanged5 = jar.merge(given: given, returned: [], accepts: true, at: now)
         #expect(!isChanged5)
     }

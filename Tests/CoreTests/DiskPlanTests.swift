@@ -30,9 +30,9 @@ import Testing
 
     @Test func `If no task fits, the task with the most missing bytes is emptied`() {
         #expect(next(0, waiting(1, kept: 5, needed: 3), waiting(2, kept: 5, needed: 8)) == .empty(TaskID(2)))
-        // The last of two with as much to come came later.
+        // Of two tasks with the same need the later one is emptied.
         #expect(next(0, waiting(1, kept: 5, needed: 5), waiting(2, kept: 5, needed: 5)) == .empty(TaskID(2)))
-        // What keeps nothing cannot give anything.
+        // A task without kept bytes cannot be emptied.
         #expect(
             next(0, waiting(1, kept: 5, needed: 3), waiting(2, kept: 4, needed: 2), waiting(3, needed: 9))
                 == .empty(TaskID(1)))
@@ -94,7 +94,7 @@ import Testing
         #expect(judge(.max) == .neverFits)
         #expect(judge(100) == .waits(needed: 100))
         #expect(judge(100, kept: 60, reached: 60) == .waits(needed: 40))
-        // As much again as came.
+        // An unknown total is estimated as twice the received bytes.
         #expect(judge(nil, kept: 30, reached: 30) == .waits(needed: 30))
         #expect(judge(nil, kept: 0, reached: 30) == .waits(needed: 60))
         #expect(judge(nil, kept: 0, reached: 80) == .waits(needed: 100))

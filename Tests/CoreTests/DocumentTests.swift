@@ -3,9 +3,9 @@ import Testing
 
 @testable import Core
 
-/// What is kept at rest comes back as it was, and as earlier versions wrote it.
+/// Values survive a round trip to the database, and earlier versions' values can be read.
 @Suite struct DocumentTests {
-    /// The document of a value, after it was read.
+    /// The document of a value, after reading it.
     func roundTrip<Value: MemberValue & Equatable>(_ value: Value) throws -> String {
         #expect(Value.inOrder(value.bytesAtRest) == value)
         #expect(try Value(atRest: value.bytesAtRest) == value)

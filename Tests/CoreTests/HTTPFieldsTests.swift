@@ -24,7 +24,7 @@ import Testing
         let large = HTTPField(name: "Large", value: String(repeating: "x", count: 16 * 1024 - 32 - 5))
         #expect(HTTPFields([large]).kept.droppedNames == [])
         #expect(HTTPFields([large] + small.fields).kept == HTTPFields.Kept(fields: small, droppedNames: ["Large"]))
-        // Even empty fields cost something; each name is told once, and not without end.
+        // Even empty fields have a cost; each name is kept once, up to a limit.
         let empty = HTTPFields((0..<10_000).map { HTTPField(name: "e\($0 % 40)", value: "") })
         #expect(empty.kept.fields.fields.count < 500)
         #expect(empty.kept.droppedNames.count == 32)

@@ -3,7 +3,7 @@ import Testing
 @testable import Core
 
 @Suite struct LaunchRuleTests {
-    /// One finished task nobody has heard of, after a change.
+    /// One finished, unacknowledged task, after a change.
     static func rule(_ change: (inout LaunchRule) -> Void = { _ in }) -> LaunchRule {
         var rule = LaunchRule()
         rule.lastCompletionSeq = 7

@@ -13,7 +13,7 @@ import Testing
         for launch in 0..<4 { slots.ended(Int64(launch), of: app, wasAnswered: launch == 3 ? false : true) }
         slots.began(4, of: app, at: 0)
         #expect(!slots.hasRoom(for: app))
-        // Nobody knows: the service stopped it, or could not make it.
+        // The outcome is unknown: the service stopped the attempt, or could not make it.
         slots.ended(4, of: app, wasAnswered: nil)
         slots.began(5, of: app, at: 0)
         #expect(!slots.hasRoom(for: app))
@@ -57,7 +57,7 @@ import Testing
         #expect(slots.takeBack(at: 1000) == 1001)
         #expect(slots.hasRoom(for: AppID(100)))
         #expect(slots.takeBack(at: 5000) == nil)
-        // They count against their app all the same, and give no slot back twice.
+        // They still count against their app, and release no slot twice.
         #expect(slots.underWay(of: AppID(0)) == 1)
         slots.ended(0, of: AppID(0), wasAnswered: true)
         #expect(slots.underWay(of: AppID(0)) == 0)

@@ -4,7 +4,7 @@ import Testing
 @Suite struct PreemptionTests {
     private let start = Timestamp(milliseconds: 1_800_000_000_000)
 
-    /// So many transfers of an app, the first of which began first.
+    /// Transfers of an app in the order of their start.
     private func transfers(_ app: Int64, _ count: Int, resumable: Range<Int> = 0..<0) -> [Preemption.Candidate] {
         (0..<count).map {
             Preemption.Candidate(
@@ -31,7 +31,7 @@ import Testing
         #expect(machine.next == start + .seconds(10))
         #expect(choose(&machine, running, waiting: waiting, slots: 8, after: 9) == [])
         #expect(choose(&machine, running, waiting: waiting, slots: 8, after: 10) == [1007, 1006, 1005, 1004])
-        // What was interrupted takes a moment to end: the next are not chosen meanwhile.
+        // Interrupted transfers take a moment to end: no others are chosen meanwhile.
         #expect(choose(&machine, running, waiting: waiting, slots: 8, after: 11) == [])
     }
 
@@ -66,7 +66,7 @@ import Testing
         _ = choose(&machine, even, waiting: waiting, slots: 8, after: 0)
         #expect(machine.next == nil)
         #expect(choose(&machine, even, waiting: waiting, slots: 8, after: 10) == [])
-        // A third one's share is two of eight: it takes one of each.
+        // A third app's share is two of eight: it takes one from each other app.
         let third: [Int64: Preemption.Demand] = [3: .init(tasks: 9)]
         _ = choose(&machine, even, waiting: third, slots: 8, after: 20)
         #expect(choose(&machine, even, waiting: third, slots: 8, after: 30) == [2003, 1003])

@@ -13,7 +13,7 @@ struct ResumableUploadTests {
             fields: HTTPFields(fields.sorted { $0.key < $1.key }.map { HTTPField(name: $0.key, value: $0.value) }))
     }
 
-    /// An upload of 100 bytes at a step, of which the server has 10.
+    /// An upload of 100 bytes at a step; the server has 10 of them.
     private func upload(_ step: Upload.Step, _ version: Upload.Version = .eight) -> Upload {
         var upload = Upload(version: version, length: 100, resource: Self.resource, offset: 10)
         switch step {
@@ -98,7 +98,7 @@ struct ResumableUploadTests {
         }
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     struct Row: Sendable, CustomTestStringConvertible {
         var step: Upload.Step
@@ -115,7 +115,7 @@ struct ResumableUploadTests {
     private static let append = Upload.Step.append(from: 40)
 
     static let rows: [Row] = [
-        // The target's word, whatever its status.
+        // The target's own response, whatever its status.
         Row(step: .create, status: 503, fields: ["Upload-Complete": "?1"], decision: .respond, next: .create),
         Row(step: append, status: 422, fields: ["Upload-Complete": "?1"], decision: .respond, next: append),
         Row(step: append, status: 404, fields: ["Upload-Complete": "?1;a=b"], decision: .respond, next: append),
@@ -127,7 +127,7 @@ struct ResumableUploadTests {
         Row(step: append, version: .six, status: 503, decision: .respond, next: append),
         Row(step: .create, status: 413, hasSentAll: false, decision: .respond, next: .create),
         Row(step: append, status: 413, fields: ["Upload-Complete": "?0"], decision: .respond, next: append),
-        // Talk about the upload.
+        // Responses about the upload.
         Row(step: append, status: 201, fields: ["Upload-Complete": "?0"], decision: .proceed, next: .ask),
         Row(
             step: append, version: .three, status: 201, fields: ["Upload-Incomplete": "?1"], decision: .proceed,
@@ -143,7 +143,7 @@ struct ResumableUploadTests {
         Row(step: .create, status: 307, decision: .judge, next: .create),
         Row(step: .create, status: 401, decision: .judge, next: .create),
         Row(step: .create, status: 502, hasSentAll: false, decision: .wait, next: .create),
-        // What the server has.
+        // The server's offset.
         Row(
             step: .ask, status: 204, fields: ["Upload-Offset": "70", "Upload-Complete": "?0"], decision: .proceed,
             next: .append(from: 70)),

@@ -192,7 +192,7 @@ struct SegmentationTests {
         #expect(!isSound([HeldRange(-5, 10)]))
     }
 
-    /// Walks at random through what connections may do, and keeps a file beside it: of each byte's block who wrote it last.
+    /// Walks at random through the events of connections, with a model of the file: the last writer of each block.
     @Test(arguments: 0..<400)
     func `In a random walk every byte arrives, none from a dropped source`(seed: UInt64) throws {
         var random = SeededGenerator(state: seed)
@@ -241,7 +241,7 @@ struct SegmentationTests {
                 plan.end(connection)
                 positions[connection] = nil
             case 1:
-                // A kill: what is stored is all that is known.
+                // A kill: only the stored record remains.
                 let record = plan.record
                 #expect(record.isSound)
                 plan = Segmentation(record, sources: Set(0..<count), of: count, limit: plan.limit, pieceLength: pieces)

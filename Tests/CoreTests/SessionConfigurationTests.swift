@@ -10,7 +10,7 @@ struct SessionConfigurationTests {
         return configuration
     }
 
-    /// Another value for every frozen member, by its name.
+    /// A different value of every frozen member, by its name.
     private static let others: [(String, SessionConfiguration)] = [
         ("isDiscretionary", with { $0.isDiscretionary = true }),
         ("sessionSendsLaunchEvents", with { $0.sessionSendsLaunchEvents = false }),
@@ -41,7 +41,7 @@ struct SessionConfigurationTests {
             #expect(try SessionConfiguration().differences(from: other) == [name])
             #expect(try other.differences(from: other).isEmpty)
         }
-        // One for each member but `bandwidthLimit`.
+        // One for each member except `bandwidthLimit`.
         #expect(Mirror(reflecting: SessionConfiguration()).children.count == Self.others.count + 1)
     }
 

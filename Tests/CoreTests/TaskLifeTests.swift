@@ -33,7 +33,7 @@ struct TaskLifeTests {
 
     private static func running(_ stage: TaskLife.Stage) -> TaskLife { .running(stage, deadline: deadline) }
 
-    /// Where each event leads at `now`, in the order of `events`; nil where it is refused.
+    /// The result of each event at `now`, in the order of `events`; `nil` if it is refused.
     private static let table: [(TaskLife, [TaskLife?])] = [
         (
             suspended,

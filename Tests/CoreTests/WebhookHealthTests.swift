@@ -11,7 +11,7 @@ import Testing
         #expect(health.openUntil == .after(60))
         #expect(health.places(of: 4, at: .after(59)) == 0)
         #expect(health.places(of: 4, at: .after(60)) == 1)
-        // What was under way when it opened says nothing new.
+        // Attempts in flight when the breaker opened do not count.
         _ = health.failed(at: .after(31))
         #expect(health.openUntil == .after(60))
         var now = 60.0

@@ -48,7 +48,7 @@ import Testing
         #expect(try await reader.read(to: 8_000_000) == nil)
         for _ in 0..<2 { #expect(try await reader.read(to: 10_000_000) == 6_000_000..<9_000_000) }
         #expect(reader.position == 6_000_000)
-        // It is no longer there for whoever counts what has come.
+        // The wrong piece was removed from the file.
         #expect(readFile(folder.file("a"))?[6_000_000..<9_000_000].allSatisfy { $0 == 0 } == true)
         try write(Array(bytes[6_000_000..<9_000_000]), at: 6_000_000)
         #expect(try await reader.read(to: 10_000_000) == nil)

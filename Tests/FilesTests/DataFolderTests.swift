@@ -25,7 +25,7 @@ import Testing
         try await eventually("only the adopted file is left") { filesBelow(files.path) == [kept] }
         #expect(try await folder.size(kept) == 3)
         #expect(try await folder.size(lost) == nil)
-        // An adopted file belongs to what commits tell.
+        // The commit owns an adopted file.
         let area = String(kept.prefix { $0 != "/" }) + "/" + kept.split(separator: "/")[1]
         #expect(try await folder.unstagedFiles(in: area) == [kept])
     }

@@ -9,13 +9,13 @@ import Testing
         #expect(room.take(1 << 40))
         let written = room.writtenBytes
         room.note(free: 15 << 20, size: 100 << 20, writtenBefore: written)
-        // A mebibyte above floor and headroom.
+        // One mebibyte above floor and headroom.
         #expect(room.left == 1 << 20 && room.isAboveFloor && room.largest == 90 << 20)
         #expect(room.fits(1 << 20) && !room.fits((1 << 20) + 1))
         #expect(room.take(1_000_000))
         #expect(!room.take(100_000))
         #expect(room.left == (1 << 20) - 1_000_000)
-        // What came while it was measured may or may not be in the measurement: it counts.
+        // Bytes written during a measurement may or may not be in it: they count.
         room.note(free: 15 << 20, size: 100 << 20, writtenBefore: written)
         #expect(room.left == (1 << 20) - 1_000_000)
         room.note(free: 9 << 20, size: 100 << 20, writtenBefore: room.writtenBytes)
@@ -51,7 +51,7 @@ import Testing
         #expect(await !rang())
         #expect(room.take(1 << 20))
         #expect(await rang())
-        // Once for each measurement.
+        // Once per measurement.
         #expect(room.take(1 << 20))
         #expect(await !rang())
         #expect(!room.take(50 << 20))

@@ -7,7 +7,7 @@ import Testing
 @testable import Files
 
 @Suite struct DiskTurnsTests {
-    /// The order in which a single thread would get the work, each piece done before the next is taken.
+    /// The order in which a single thread would do the work.
     private func order(_ turns: DiskTurns<String>) -> [String] {
         var turns = turns
         var order: [String] = []
@@ -30,10 +30,10 @@ import Testing
         var turns = DiskTurns<String>(threads: 4)
         for work in ["l1", "l2", "l3", "l4"] { turns.add(work, .long, for: 1) }
         for work in ["s1", "s2", "s3"] { turns.add(work, .short, for: 1) }
-        // Four threads take work and do not come back.
+        // Four threads take work and do not return.
         let first = (0..<4).compactMap { _ in turns.next()?.work }
         #expect(first == ["l1", "s1", "s2", "s3"])
-        // With nothing short there is, long work has two threads, and no third.
+        // Without short work, long work has two threads, and no third.
         #expect(turns.next()?.work == "l2")
         #expect(turns.next() == nil)
         turns.end(.long)
@@ -53,7 +53,7 @@ import Testing
 
     private let folder = TemporaryFolder()
 
-    /// A file of zeros that takes no room.
+    /// A sparse file of zeros.
     private func sparse(_ name: String, megabytes: Int) -> String {
         let path = folder.write([], to: name)
         truncate(path, off_t(megabytes) << 20)
@@ -77,7 +77,7 @@ import Testing
                 #expect(size == 3)
             }
             try await disk.sync(small)
-            // A gigabyte is read in many steps, and what is short waits for a step at most.
+            // A gigabyte is read in many steps, and short work waits for one step at most.
             #expect(done.withLock { $0 } == 0)
             truncate(large, 0)
         }

@@ -69,7 +69,7 @@ import Testing
         var others = (0..<4).compactMap { _ in buffers.take() }
         var bytes = [UInt8](repeating: 0, count: 70_001)
         for offset in [0, 2 << 20, 0] {
-            // The first is a short piece, the last a long one from the same offset.
+            // The first read is a short piece, the last a long one from the same offset.
             #expect(try bytes.withUnsafeMutableBytes { try ahead.take(at: Int64(offset), into: $0, now: 0) } == nil)
             others.removeAll()
         }

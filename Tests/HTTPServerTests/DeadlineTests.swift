@@ -23,7 +23,7 @@ struct DeadlineTests {
         return limits
     }
 
-    /// Sends `head`, then a byte at a time, and says what was answered and when the connection closed.
+    /// Sends `head`, then one byte at a time; returns the status and the time of closing.
     private func trickle(_ head: String, _ server: HTTPServer) async throws -> (status: Int, milliseconds: Int64) {
         try await onThread {
             let client = try RawClient(server.port)
@@ -59,7 +59,7 @@ struct DeadlineTests {
             guard case .stream(let stream) = request.body else { return text("") }
             stream.end(within: .milliseconds(1500))
             while (try? await stream.next()) ?? nil != nil {}
-            // The deadline is the body's, not the handler's.
+            // The deadline applies to the body, not to the handler.
             try? await Task.sleep(for: .milliseconds(2000))
             return text("x")
         }
@@ -80,7 +80,7 @@ struct DeadlineTests {
             try await onThread {
                 let client = try RawClient(server.port)
                 let start = Clock.system.monotonic()
-                // Longer than an idle connection lives, with no pause as long.
+                // Longer than the idle limit, without a pause of that length.
                 while Clock.system.monotonic() - start < 4000 {
                     try #require(try client.exchange("GET", "/x").text == "x")
                 }
@@ -97,7 +97,7 @@ struct DeadlineTests {
         limits.inactivity = .seconds(1)
         let beyond = limits.inactivity + .milliseconds(1500)
         let slow = Route.whole("POST", "/slow") { _ in
-            // The passing of every deadline is what this is about.
+            // The test lets every deadline pass.
             try? await Task.sleep(for: beyond)
             return text("slow")
         }

@@ -3,7 +3,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-/// Forms that two parsers read in two ways: refused, the connection closed, the request hidden behind never run.
+/// Requests that two parsers read differently are refused, the connection is closed, and the hidden request never runs.
 struct FramingTests {
     static let forms: [(name: String, head: String)] = [
         ("two lengths", "Content-Length: 3\r\nContent-Length: 60\r\n"),

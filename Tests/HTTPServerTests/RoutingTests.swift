@@ -159,7 +159,7 @@ struct RoutingTests {
     @Test func `500 concurrent requests all get responses`() async throws {
         let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
         let route = Route.whole("POST", "/x/{n}") { request in
-            // None is answered before all are there.
+            // No handler responds before all have started.
             await withCheckedContinuation { continuation in
                 let all = waiting.withLock { waiting in
                     waiting.append(continuation)

@@ -2,13 +2,13 @@ import HTTPServer
 import TestSupport
 import Testing
 
-/// Answers of a length that is known, whose bytes are made while they are sent.
+/// Responses of a known length whose bytes are produced while they are sent.
 struct SizedAnswerTests {
     private struct Broken: Error {}
 
     private static let length = 300_000
 
-    /// A route that sends some bytes of those it promises, and may break off then.
+    /// A route that sends some of the announced bytes, and may then throw.
     private func route(sending count: Int, thenThrows: Bool) -> Route {
         Route("GET", "/x") { _ in
             HTTPResponse(

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 struct StreamTests {
-    /// Reads a whole body and answers its length and sum.
+    /// Reads a whole body and returns its length and sum.
     private let sum: Route.Handler = { request in
         guard case .stream(let stream) = request.body else { return text("no stream", status: 500) }
         var count = 0
@@ -189,7 +189,7 @@ struct StreamTests {
             try await onThread {
                 let client = try RawClient(server.port)
                 try client.request("GET", "/events")
-                // The producer waits for the gate: the head comes before it wrote anything.
+                // The producer waits for the gate: the head arrives before its first byte.
                 #expect(try client.head()[0] == "HTTP/1.1 200 OK")
                 #expect(!ended.read())
                 gate.withLock { $0 = true }
@@ -247,7 +247,7 @@ struct StreamTests {
                 return Clock.system.monotonic()
             }
             #expect(await eventually { ended.read().count == 1 })
-            // A quarter of a second on a machine at rest; by itself the handler ends after two minutes.
+            // A quarter of a second on an idle machine; the handler itself would end after two minutes.
             #expect((ended.read().first ?? .max) - left < 30_000)
         }
     }
@@ -270,7 +270,7 @@ struct StreamTests {
                 return Clock.system.monotonic()
             }
             #expect(await eventually { ended.read().count == 1 })
-            // A quarter of a second on a machine at rest.
+            // A quarter of a second on an idle machine.
             #expect((ended.read().first ?? .max) - left < 30_000)
             #expect(await eventually { seen.read().count == 1 })
         }
@@ -341,7 +341,7 @@ struct StreamTests {
                     try? client.send(Array(request[..<cut]))
                     if round % 4 == 0 { usleep(UInt32.random(in: 0...3000)) }
                     if round % 7 == 0 {
-                        var now = linger(l_onoff: 1, l_linger: 0)  // A reset instead of an end.
+                        var now = linger(l_onoff: 1, l_linger: 0)  // A reset instead of an orderly end.
                         setsockopt(client.descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
                     }
                 }
@@ -354,7 +354,7 @@ struct StreamTests {
 }
 
 extension RawClient {
-    /// All chunks of a body whose head was read.
+    /// All chunks of a body, after its head was read.
     func answerChunks() throws -> String {
         var text = ""
         while true {

@@ -84,7 +84,7 @@ import TransferEngine
             }
             guard case .pending(1, let due) = waiting.state else { throw DomainError.notFound }
             #expect(due >= stage.now + .seconds(5) && due <= stage.now + .seconds(6))
-            // What comes meanwhile changes no byte.
+            // Later events change no byte.
             try await stage.finishTask()
             stage.advance(by: 6)
             try await stage.receiver.waitForDelivery(count: 2)
@@ -215,7 +215,7 @@ import TransferEngine
     }
 
     @Test func `Silent receivers of many apps delay no other receiver`() async throws {
-        // Longer than the test: no silent attempt ends in it.
+        // Longer than the test, so that no silent attempt ends in it.
         let stage = try await Stage(answers: [.hang], timeout: .seconds(600))
         let healthy = try Receiver()
         for number in 0..<20 {
@@ -223,7 +223,7 @@ import TransferEngine
             for session in 0..<4 { try await stage.finishTask(in: "s\(session)", of: app) }
         }
         try await stage.running { _ in
-            // The last slots are kept for apps with nothing under way.
+            // The last slots are reserved for apps without an attempt in flight.
             try await stage.receiver.waitForDelivery(count: LaunchSlots.total - LaunchSlots.kept)
             try await stage.finishTask(of: try await stage.addApp("first", url: healthy.url))
             try await healthy.waitForDelivery(count: 1)
@@ -356,7 +356,7 @@ import TransferEngine
         let stage = try await Stage(answers: Array(repeating: .status(500), count: 20))
         try await stage.finishTask()
         try await stage.running { launches in
-            // Until nothing more is sent to it for a while.
+            // Until the circuit breaker is open.
             try await eventually("the receiver counts as away") {
                 stage.advance(by: 60)
                 return try await stage.onlyLaunch().attempts.count >= 6

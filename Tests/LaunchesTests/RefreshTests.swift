@@ -51,13 +51,13 @@ import Testing
             let launch = try await stage.waitForLaunch("exhausted")
             #expect(launch.result == .failed)
             let next = try await launches.refresh(of: stage.app).nextFetchAt
-            // Twice the interval from now on, and the phase.
+            // Twice the interval from now on, plus the phase.
             #expect(next.map { $0 >= stage.now + .seconds(1800) } == true)
         }
     }
 
     @Test func `A fetch is not retried after a status, and once after a failed connection`() async throws {
-        // The first connection is new, so that libcurl sends nothing a second time by itself.
+        // The first connection is new, so that libcurl itself repeats no request.
         let stage = try await Stage(answers: [.close, .json(["result": "noData"]), .status(500)])
         try await stage.running { launches in
             _ = try await launches.simulateFetch(of: stage.app)
@@ -104,7 +104,7 @@ import Testing
             try await stays("no fetch", for: .milliseconds(200)) { stage.receiver.deliveries.isEmpty }
             let why = try await launches.refresh(of: stage.app).why
             #expect(why == "It is due. Discretionary work waits for an inexpensive network.")
-            // A busy machine is no better.
+            // A loaded machine has the same effect.
             var limited = Conditions()
             limited.maximumLoad = 0.5
             stage.load.withLock { $0 = 0.6 }

@@ -7,7 +7,7 @@ import Wire
 @testable import Launches
 
 @Suite struct SigningTests {
-    /// Vectors of the specification's reference libraries (1) and of our own, made with OpenSSL.
+    /// Vectors of the specification's reference libraries (1) and the project's own, computed with OpenSSL.
     struct Vector: Sendable {
         var key: String
         var id = "msg_p5jXN8AQM9LWM0D4loKWxJek"

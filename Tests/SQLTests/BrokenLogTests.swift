@@ -4,7 +4,7 @@ import SQL
 import TestSupport
 import Testing
 
-/// Puts another file under the descriptors of a database's write-ahead log.
+/// Replaces the file of a database's write-ahead log below its descriptors.
 @Suite struct `Broken log` {
     private func replaceLog(of database: String, with path: String, _ flags: Int32) throws {
         let replacement = open(path, flags | O_CLOEXEC)

@@ -17,7 +17,7 @@ import Testing
         async let second: Void = database.read { _ in gates.1.pass() }
         try await eventually { gates.0.waiting == 1 }
         try await eventually { gates.1.waiting == 1 }
-        // Every reader of requests is busy; whoever asked among them would wait for as long.
+        // Every reader of requests is busy; a read of theirs would wait.
         let answer = try await Database.$readingParty.withValue(.loops) {
             try await withThrowingTaskGroup { group in
                 group.addTask { try await database.read { try $0.first("SELECT 1") { $0.int(0) } } }
@@ -89,7 +89,7 @@ import Testing
             database.close()
             hasClosed.withLock { $0 = true }
         }
-        // Refused from the moment on at which closing begins to wait.
+        // Reads are refused from the moment at which closing begins to wait.
         try await eventually { (try? await database.read { _ in }) == nil }
         #expect(!hasClosed.withLock { $0 })
         gate.open()
@@ -128,7 +128,7 @@ import Testing
     }
 }
 
-/// The thread that runs this.
+/// The current thread.
 private func currentThread() -> UInt { UInt(pthread_self()) }
 
 @Suite struct `The file` {
@@ -227,7 +227,7 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
     @Test func `A copy during writes is complete and private`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
-        // Each write adds two, so a copy with an odd number would be torn.
+        // Each write adds two rows, so an inconsistent copy would have an odd number.
         try await withThrowingTaskGroup(of: Void.self) { group in
             for writer in 0..<4 {
                 group.addTask {

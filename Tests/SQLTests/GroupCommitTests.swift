@@ -75,7 +75,7 @@ import Testing
     @Test func `No closure of a group succeeds when the disk is full`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
-        // As many pages as there are: no room for one more.
+        // The limit is the current number of pages: there is no room for another.
         try await database.write { try $0.execute("PRAGMA max_page_count = 1") }
         let large: @Sendable (Connection) throws -> Void = { db in
             try db.execute("INSERT INTO thing (name, body) VALUES ('large', zeroblob(100000))")

@@ -6,19 +6,19 @@ import Testing
 
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 struct `A server that fails` {
-    /// It takes the same name twice, so that nothing hides what is done twice.
+    /// The table accepts the same name twice, so that repeated writes are visible.
     private static let table = Migration(
         version: 1,
         sql: "CREATE TABLE entry (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL) STRICT;")
 
-    /// Writers that never rest, and what they were told is done.
+    /// Continuous writers, and the writes that were confirmed to them.
     private final class Writers: Sendable {
         private let done = Locked<[String]>([])
         private let isOver = Locked(false)
 
         var count: Int { done.withLock { $0.count } }
 
-        /// Writes while `trouble` is made, and returns what was done.
+        /// Writes during `trouble`, and returns the confirmed writes.
         func write(to database: Database, during trouble: () async throws -> Void) async throws -> [String] {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for writer in 0..<8 {
@@ -78,7 +78,7 @@ struct `A server that fails` {
         let database = try home.open(through: proxy, limits: .init(heartbeat: 3_600_000, patience: 300))
         try await database.add("a")
         server.kill()
-        // A socket may outlive its process for a moment, and what is sent there leaves one in doubt.
+        // A socket may outlive its process for a moment, which leaves a commit in doubt.
         proxy.cut()
         let error = await #expect(throws: SQLError.self) { try await database.add("b") }
         #expect(error?.code == .unreachable && error?.isPassing == true)
@@ -99,7 +99,7 @@ struct `A server that fails` {
         #expect(ContinuousClock.now - start < .seconds(30))
         proxy.refuse(false)
         try await database.add("a")
-        // Now it is waited for again.
+        // Writes wait for the server again.
         proxy.refuse(true)
         proxy.cut()
         async let write: Void = database.add("b")
@@ -116,7 +116,7 @@ struct `A server that fails` {
         let home = try await SharedPostgreSQL.database()
         let proxy = try CuttingProxy(to: home.server.port)
         let database = try home.open(through: proxy, keepsStatements: keepsStatements, migrations: [Self.table])
-        // The text is sent with a new connection alone.
+        // Only a new connection sends the text.
         proxy.cut()
         proxy.loseAnswers(after: Array("COMMIT".utf8))
         let id = try await database.write { try $0.insert("INSERT INTO entry (name) VALUES ('a')") }
@@ -195,7 +195,7 @@ struct `A server that fails` {
                 sessions.append(session)
                 return sessions.count == 1
             }
-            // What a server says that became a standby.
+            // The error of a server that became a standby.
             if isFirst { try db.execute("SET TRANSACTION READ ONLY") }
             try db.execute("INSERT INTO entry (name) VALUES ('a')")
         }

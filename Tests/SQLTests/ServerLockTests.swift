@@ -8,7 +8,7 @@ import Testing
 struct `Locks of others on a server` {
     private let home: PostgreSQLDatabase
     private let database: Database
-    /// How many times the closure ran.
+    /// The number of runs of the closure.
     private let runs = Locked(0)
 
     init() async throws {
@@ -115,7 +115,7 @@ struct `Locks of others on a server` {
         let stuck = try home.open(node: "stuck", contents: "s3://c", through: proxy)
         async let lost: Void = stuck.write { [self] db in
             guard count() == 1 else { return }
-            // More than all buffers between the two hold, and slowly.
+            // More bytes than all buffers between the two hold, and slowly.
             _ = try db.all("SELECT repeat('x', 100000), pg_sleep(0.001) FROM generate_series(1, 5000)") {
                 $0.text(0).utf8.count
             }
@@ -152,7 +152,7 @@ struct `Locks of others on a server` {
         gate.open()
         try await write
         _ = try await other
-        // Once more for each time that it takes the first row back before the other has it.
+        // One more run for each time that the transaction is rolled back before the other one has the lock.
         #expect(runs.withLock { $0 } >= 2)
         #expect(try await home.query("SELECT size FROM thing") == [["11"], ["11"]])
     }

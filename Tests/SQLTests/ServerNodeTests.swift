@@ -11,7 +11,7 @@ struct `Nodes of a server` {
 
     init() async throws { home = try await SharedPostgreSQL.database() }
 
-    /// A node that another takes the place of, and how it ends.
+    /// A node whose place another process takes, and the reason of its end.
     private func openDoomed() throws -> (database: Database, fatal: Locked<SQLError?>) {
         let fatal = Locked<SQLError?>(nil)
         let database = try home.open(
@@ -88,7 +88,7 @@ struct `Nodes of a server` {
         try await home.query("UPDATE node SET lease_until = '2000-01-01'")
         let isOver = Locked(false)
         async let writes: Void = {
-            // More often than it would rest.
+            // Shorter pauses than a heartbeat's.
             while !isIdle, !isOver.withLock({ $0 }) {
                 try await database.write { _ in }
                 try await Task.sleep(for: .milliseconds(10))

@@ -30,7 +30,7 @@ struct `Reads on a server` {
         for _ in 0..<3 {
             await #expect(throws: SQLError.self) { try await database.read { try $0.exists("SELECT 1 / 0") } }
             await #expect(throws: SQLError.self) {
-                // Swallowed, but what it read besides may be of no use.
+                // The error is caught, but the rest of the read is useless.
                 try await database.read { _ = try? $0.exists("SELECT 1 / 0") }
             }
             #expect(try await database.names() == [])
@@ -45,7 +45,7 @@ struct `Reads on a server` {
         }
         #expect(error?.isInterrupted == true)
         #expect(ContinuousClock.now - start < .seconds(30))
-        // On a busy machine a read may take longer than it may here.
+        // On a busy machine a read may exceed its limit.
         try await eventually("the next read is answered") { (try? await database.names()) == [] }
         try await eventually("the server gives up", within: .seconds(30)) {
             try await home.query(
@@ -59,7 +59,7 @@ struct `Reads on a server` {
         let database = try home.open(through: proxy, readers: 1, longestRead: .milliseconds(500))
         #expect(try await database.names() == [])
         proxy.hold(true)
-        // So that nothing waits for ever.
+        // Prevents an endless wait.
         let release = Task {
             try await Task.sleep(for: .seconds(30))
             proxy.hold(false)

@@ -43,7 +43,7 @@ struct `Values on a server` {
             try db.forEach("SELECT number, ratio, name, body FROM record WHERE id < 6 ORDER BY id") { row in
                 #expect(row.integer("number") == numbers[index])
                 #expect(row.real("ratio").bitPattern == ratios[index].bitPattern)
-                // PostgreSQL has no such character in text.
+                // PostgreSQL does not support this character in text.
                 #expect(row.textOrNil("name") == names[index].replacing("\0", with: "?"))
                 let isSame = row.blobOrNil("body") == bodies[index]
                 #expect(isSame)

@@ -32,7 +32,7 @@ final class AgendaTests {
             CurrentConditions.Snapshot(conditions: conditions, load: nil, now: time ?? now), room)
     }
 
-    /// One round over lanes that may all be seen at once, as the scheduler makes it.
+    /// One round of the scheduler over lanes that fit into one window.
     @discardableResult
     private func round(
         over lanes: [QueuedLane] = [], suspect: (task: TaskID, lane: QueuedLane)? = nil, at time: Timestamp? = nil
@@ -61,7 +61,7 @@ final class AgendaTests {
     @discardableResult
     private func endWaits(at time: Timestamp) -> TaskID? { agenda.endWaits(at: time) }
 
-    // MARK: Looks at the queue
+    // MARK: Scans of the queue
 
     @Test
     func `A completely scanned queue is scanned again after a change`() throws {
@@ -99,12 +99,12 @@ final class AgendaTests {
         _ = agenda.endRound(at: QueueCursor(), isWhole: true, claimed: (1...8).map { TaskID($0) })
         #expect(agenda.look == .rest)
         #expect(begin() == QueueCursor())
-        // Its commit failed: the next one begins.
+        // The round's commit failed: the next round begins.
         #expect(agenda.wantsTasks(.anything))
         #expect(begin() == QueueCursor())
     }
 
-    // MARK: Places
+    // MARK: Slots
 
     @Test
     func `Claims respect the limits of the service, the host and the session`() throws {

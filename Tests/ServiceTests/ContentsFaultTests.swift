@@ -8,7 +8,7 @@ import Testing
 @testable import Service
 @testable import Transfers
 
-/// What the bucket of contents refuses, and what only looks like it.
+/// Refusals of the bucket of contents, and objects that look like refusals.
 struct ContentsFaultTests {
     @Test(arguments: ["NoSuchKey", "InternalError"])
     func `An object that looks like a store's error is read unchanged`(_ code: String) async throws {
@@ -61,7 +61,8 @@ struct ContentsFaultTests {
             store.next(step, [.refuse(403, "AccessDenied"), .refuse(404, "NoSuchBucket")])
             let done = try await stage.completed(try await stage.create("/a", in: session))
             #expect(done.outcome == .succeeded, "\(String(describing: done.result?.error))")
-            // Where the last step was refused, all bytes had come: no other attempt was needed, and that one is not charged.
+            // If the last step was refused, all bytes had arrived: there was no other attempt, and the first is not
+            // charged.
             #expect(done.result?.progress.attempts.attempts == (step == .complete ? 0 : 1))
             let object = try #require(store.objects.first { $0.key.contains("/contents/") })
             #expect(object.value.bytes == Content.bytes(seed: 1, length: length))

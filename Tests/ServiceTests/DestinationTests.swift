@@ -10,7 +10,7 @@ import Testing
 @testable import Store
 @testable import Transfers
 
-/// How often a Swift task reads the monotonic clock.
+/// The number of times that a Swift task reads the monotonic clock.
 private enum ClockReads {
     @TaskLocal static var count: Locked<Int>?
 
@@ -22,12 +22,12 @@ private enum ClockReads {
         })
 }
 
-/// What becomes of a destination whose task is stopped while the content is on its way there.
+/// The destination of a task that is stopped during the move of its content.
 struct DestinationTests {
     private static let old: [UInt8] = [1, 2, 3]
     private static let content = Content.bytes(seed: 1, length: 100_000)
 
-    /// A content that is about to be moved to `a.bin` below a root, and the one thread that moves it.
+    /// A content before its move to `a.bin` below a root, and the only thread that moves files.
     private struct Move {
         let stage: ServiceStage
         let files: TemporaryFolder
@@ -77,7 +77,7 @@ struct DestinationTests {
         }
     }
 
-    /// Ways to stop a task, or a session with it.
+    /// Ways to stop a task, alone or with its session.
     private enum Stop: CaseIterable {
         case cancel, cancelAll, cancelProducingResumeData, newRequest, deletion
 
@@ -112,7 +112,7 @@ struct DestinationTests {
                 isOver.withLock { $0 = true }
                 return result
             }
-            // A stop that waits looks at the clock again and again; one that does not wait is over.
+            // A stop that waits reads the clock repeatedly; another one has ended.
             try await eventually("the stop waits") { reads.withLock { $0 } > 8 || isOver.withLock { $0 } }
             try await service.outlet.handle(
                 service.store.settle([Settlement(task: move.task.id, verdict)], at: service.clock.now))

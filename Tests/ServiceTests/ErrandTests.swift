@@ -9,7 +9,7 @@ import Testing
 @testable import Store
 @testable import Transfers
 
-/// What the janitor does about files that nobody needs, and could not do.
+/// The janitor's handling of orphaned files and of failed errands.
 struct ErrandTests {
     @Test
     func `A failed query delays no other errand, and is retried`() async throws {
@@ -35,7 +35,7 @@ struct ErrandTests {
     @Test
     func `A file that could not be removed stays recorded, and is removed later`() async throws {
         try await ServiceStage.run { stage in
-            // A folder is nothing that is removed like a file.
+            // A folder cannot be removed like a file.
             let (file, path) = ("contents/4d/79", stage.folder.file("data/contents/4d/79"))
             #expect(mkdir(path, 0o700) == 0)
             let store = stage.service.store

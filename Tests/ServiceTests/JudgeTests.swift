@@ -60,7 +60,7 @@ struct JudgeTests {
         return result
     }
 
-    /// Judges as the engine's thread and the scheduler do: the head's verdict first.
+    /// Judges like the engine's thread and the scheduler: the head's verdict first.
     private func judge(
         _ transfer: Transfer, _ result: ExchangeResult, canAsk: Bool = true
     ) -> (Judgement, TaskProgress) {

@@ -7,7 +7,7 @@ import Testing
 @testable import Service
 @testable import Transfers
 
-/// What follows from a store's word, and what a cancelled download leaves in a bucket.
+/// The consequences of a store's error codes, and the remains of a cancelled download in a bucket.
 struct ObjectFaultTests {
     private static let length = (8 << 20) + 321
 
@@ -69,7 +69,7 @@ struct ObjectFaultTests {
         }
     }
 
-    /// When the answer to an upload's beginning comes, by the janitor that searches the bucket for it in vain.
+    /// The time of the response to an upload's creation, relative to the janitor's unsuccessful search in the bucket.
     enum Answer: CaseIterable { case whileItSearches, afterItsSearch }
 
     private static func open(_ creation: Gate, _ answer: Answer, searching search: Gate, _ stage: ServiceStage)
@@ -235,7 +235,7 @@ struct ObjectFaultTests {
             return progress?.bytesInMemory ?? 0 > 0 ? progress : nil
         }
         #expect(progress.bytesInMemory == Int64(part) && progress.kept.point?.offset == Int64(part))
-        // As a start finds it.
+        // The progress that a start would find.
         var found = progress
         found.loseMemory()
         #expect(found.bytesFetchedTwice == Int64(part) && found.bytesInMemory == 0)

@@ -17,7 +17,7 @@ import Testing
         #expect(times.takeDue(at: at(9), limit: 10).next == at(10))
         #expect(times.takeDue(at: at(25), limit: 1).due == [SessionID(1)])
         #expect(times.takeDue(at: at(25), limit: 1).due == [SessionID(2)])
-        // The appointments that were moved are nobody's any more.
+        // Replaced times have no effect.
         let rest = times.takeDue(at: at(100), limit: 10)
         #expect(rest.due == [])
         #expect(rest.next == nil)

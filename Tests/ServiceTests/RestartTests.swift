@@ -12,7 +12,7 @@ import Testing
 struct RestartTests {
     private static let mebibyte = Resource.generated(seed: 1, length: 1 << 20)
 
-    /// A download whose first 500,000 bytes have come, and whose rest the origin holds back from the first request alone.
+    /// A download with its first 500,000 bytes; the origin holds the rest of the first request only.
     private func halfDownload(
         _ stage: ServiceStage, of resource: Resource = mebibyte, in session: SessionRecord
     ) async throws -> TaskRecord {
@@ -22,7 +22,7 @@ struct RestartTests {
         return try await stage.service.task(task.number, in: session.id)
     }
 
-    /// Cancels a task for the data with which another goes on.
+    /// Cancels a task for its resume data.
     private func resumeData(_ stage: ServiceStage, of task: TaskRecord) async throws -> String {
         guard case .data(let data) = try await stage.service.cancelProducingResumeData(task) else {
             throw Unexpected()
@@ -83,7 +83,7 @@ struct RestartTests {
                 return nil
             }
             try await eventually("bytes of a body come") { stage.partialFiles().count == 1 }
-            // Of the content of a task in flight here that no commit has completed yet, and of nothing.
+            // A content of a task in flight without a commit, and an orphaned one.
             let held = Gate()
             stage.origin.serve("/held", .generated(seed: 2, length: 10), always: [.hold(held)])
             let task = try await stage.create(stage.order("/held"), in: try await stage.session())[0]
@@ -140,7 +140,7 @@ struct RestartTests {
             let done = try await stage.completed(next)
             #expect(try await stage.bytes(done) == Content.bytes(seed: 1, length: 1 << 20))
             #expect(stage.origin.requests[1].fields.contains("Range"))
-            // The same order again is the same task; another one finds the data spent.
+            // The same order again is the same task; another one finds the data used up.
             #expect(try await stage.create(order, in: session)[0].id == next.id)
             let other = order
             await #expect(throws: DomainError.resumeDataSpent) {

@@ -9,7 +9,7 @@ import Testing
 @testable import Transfers
 
 struct ResumableUploadTests {
-    /// Content of many bytes that are cheap to make, each mebibyte another.
+    /// Content of many bytes that are cheap to produce, each mebibyte different.
     private func write(_ mebibytes: Int, in stage: ServiceStage) -> (name: String, sha256: String) {
         var block = Content.bytes(seed: 5, length: 1 << 20)
         let digest = Digest()
@@ -49,7 +49,7 @@ struct ResumableUploadTests {
         let server = try DraftServer()
         server.answer(201, [("X-Target", "yes")], body: "stored")
         let (name, sha256) = write(64, in: stage)
-        // The first cut waits until the 104 has been read: a connection that is reset may take it along.
+        // The first cut waits until the 104 was read: a reset may discard it.
         let gate = Gate()
         let cuts = [1, 999_999, 5 << 20, 6_291_455, 6_291_457, 8 << 20, 3, 7_777_777, 9 << 20, 2 << 20]
         server.take(
@@ -90,7 +90,7 @@ struct ResumableUploadTests {
         let stage = try await ServiceStage.start()
         let server = try DraftServer(versions: [version.rawValue])
         let session = try await stage.session()
-        // Without an answer to its version an upload is a plain one, and the next tries the next version.
+        // Without a response to its version an upload is a plain one, and the next one tries the next version.
         while try await stage.completed(upload(stage, server, in: session)).number < 4, server.requests.count < 4 {}
         server.take([DraftServer.Turn { $0.cutBody = 12_345 }, DraftServer.Turn { $0.cutBody = 1 }])
         let before = server.requests.count
@@ -151,7 +151,7 @@ struct ResumableUploadTests {
         #expect(server.finished.map(\.sha256) == [sha256])
     }
 
-    // MARK: Starting again
+    // MARK: Restarts
 
     @Test(arguments: ["6", "9", "x"])
     func `A 104 of another version is ignored`(_ version: String) async throws {
@@ -245,7 +245,7 @@ struct ResumableUploadTests {
         #expect(server.finished.map(\.sha256) == [sha256])
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     @Test(arguments: [422, 503, 404])
     func `The target's response is the task's, whatever its status`(_ status: Int) async throws {

@@ -119,7 +119,7 @@ struct SchedulingTests {
             try await withThrowingTaskGroup { [changes] group in
                 for (index, task) in tasks.enumerated() where index.isMultiple(of: 2) {
                     group.addTask {
-                        // Each of them may have ended already.
+                        // Each task may have ended already.
                         if index.isMultiple(of: 3) {
                             _ = try? await stage.service.changeTask(task.id, changes, ifRevision: nil)
                         } else {
@@ -152,7 +152,7 @@ struct SchedulingTests {
             for path in ["/a", "/b"] { stage.origin.serve(path, .text("x"), always: [.hold(gate)]) }
             let other = try OriginServer()
             other.serve("/c", .text("x"), always: [.hold(gate)])
-            // As it is between its creation and the scheduler's next look.
+            // The task's state between its creation and the scheduler's next scan.
             var task = try await stage.create(stage.order("/a", suspended: true), in: session)[0]
             task.life = .running(.queued, deadline: task.createdAt + .seconds(60))
             var elsewhere = task
@@ -273,7 +273,7 @@ struct SchedulingTests {
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"))
             let task = try await stage.create(stage.order("/a", suspended: true), in: session)[0]
-            // The janitor looks every five seconds: what follows is over before it looks again.
+            // The janitor measures every five seconds: the next lines end before that.
             stage.service.room.note(free: -1, size: .max, writtenBefore: 0)
             try await eventually("the janitor has looked") { stage.service.room.isAboveFloor }
             stage.service.room.note(free: -1, size: .max, writtenBefore: 0)
@@ -281,7 +281,7 @@ struct SchedulingTests {
             let queued = try await stage.service.command(.resume, task: task.id)
             #expect(queued.phase == .queued)
             #expect(stage.service.waitingReasons(of: queued, in: session).map(\.kind) == [.disk])
-            // The janitor sees the room there is, and has the scheduler look again.
+            // The janitor finds room, and makes the scheduler scan the queue.
             _ = try await stage.completed(task)
         }
     }
@@ -324,7 +324,7 @@ struct SchedulingTests {
             let start = ContinuousClock.now
             let waiting = try await stage.create(stage.order("/a"), in: session)[0]
             let short = try await stage.create(stage.order("/a"), in: hasty)[0]
-            // Power is waived when a quarter of the resource timeout has passed.
+            // Power is waived after a quarter of the resource timeout.
             #expect(try await stage.completed(short).outcome == .succeeded)
             #expect(try #require(stage.origin.requests.first).time - start >= .milliseconds(3900))
             #expect(try await stage.service.task(1, in: session.id).phase == .queued)
@@ -388,7 +388,7 @@ struct SchedulingTests {
             stage.origin.serve("/a", .text("x"), always: [.hold(gate)])
             let tasks = try await stage.create(stage.order("/a"), stage.order("/a"), in: session)
             try await eventually { gate.waiting == 2 }
-            // The same question twice breaks the second settlement.
+            // A duplicate question breaks the second settlement.
             for task in tasks {
                 stage.service.inbox.tell(
                     .settled(
@@ -411,7 +411,7 @@ struct SchedulingTests {
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"))
             let task = try await stage.create(stage.order("/a") { $0.confirmBeforeStart = true }, in: session)[0]
-            // Promptly: nothing else wakes the scheduler.
+            // Promptly: no other event wakes the scheduler.
             let asked = try await stage.task(task, reaches: .awaitingAnswer)
             #expect(asked.progress?.attempts.attempts == 0)
             guard case .question(let question)? = try await stage.events(session).first?.payload else {
@@ -471,7 +471,7 @@ struct SchedulingTests {
             let start = ContinuousClock.now
             let tasks = try await stage.create(stage.order("/a"), stage.order("/b"), in: session)
             for task in tasks { _ = try await stage.completed(task) }
-            // 600,000 bytes at 400,000 a second; a first burst of a second's worth is allowed.
+            // 600,000 bytes at 400,000 a second, minus the first burst of one second.
             #expect(ContinuousClock.now - start > .milliseconds(400))
         }
     }

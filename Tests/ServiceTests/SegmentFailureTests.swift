@@ -7,11 +7,11 @@ import Testing
 @testable import Service
 @testable import Transfers
 
-/// What servers do to single segments.
+/// Faults of servers in single segments.
 @Suite(.serialized)
 struct SegmentFailureTests {
     private static let size = 24 << 20
-    /// Slow enough that connections meet: some 25 MB/s each.
+    /// Slow enough that connections overlap: about 25 MB/s each.
     private static let slowly = [Misbehaviour.trickle(size: 128 * 1024, pause: .milliseconds(5))]
 
     private func run(
@@ -56,14 +56,14 @@ struct SegmentFailureTests {
                 "/a", .generated(seed: 1, length: Self.size),
                 turns: [Self.slowly, Self.slowly, Self.slowly + [.hold(gate), .partial(lie)]])
             let task = try await stage.create(stage.order("/a") { $0.segments = .count(4) }, in: session)[0]
-            // The others have fetched something by then, in vain.
+            // The others have fetched useless bytes by then.
             try await stage.received(2 << 20, of: task)
             gate.open()
             let done = try await stage.completed(task)
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
             #expect(try await stage.resumptions(session).map(\.cause) == ["resourceChanged"])
-            // One that was on its way to the origin may come after it.
+            // One connection that was in flight may reach the origin after it.
             #expect(stage.origin.requests("/a").dropFirst().count { $0.fields["Range"] == nil } == 1)
             #expect(done.result?.progress.bytesFetchedTwice ?? 0 > 0)
         }
@@ -78,7 +78,7 @@ struct SegmentFailureTests {
             let done = try await run(stage, session) { $0.segments = .count(4) }
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
-            // What a shortened connection has on its way when it is cut comes twice.
+            // The bytes in flight of a shortened connection are sent twice.
             #expect(stage.origin.bytesSent("/a") < Self.size + (6 << 20))
             #expect(done.result?.progress.bytesFetchedTwice ?? 0 < 1 << 20)
         }
@@ -92,13 +92,13 @@ struct SegmentFailureTests {
             stage.origin.serve(
                 "/a", .generated(seed: 1, length: Self.size), turns: [[.holdBody(after: 300_000, gate)]])
             let task = try await stage.create(stage.order("/a") { $0.segments = .count(2) }, in: session)[0]
-            // The slow one was given six.
+            // The slow connection got six.
             try await stage.received(Int64(Self.size - (2 << 20)), of: task)
             gate.open()
             let done = try await stage.completed(task)
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
-            // The slow one may have had a whole buffer of 1 MiB on its way when it was shortened.
+            // The slow connection may have had a whole buffer of 1 MiB in flight when it was shortened.
             #expect(done.result?.progress.bytesFetchedTwice ?? 0 <= 1 << 20)
         }
     }
@@ -115,7 +115,7 @@ struct SegmentFailureTests {
             let done = try await run(stage, session) { $0.segments = .count(8) }
             #expect(done.outcome == .succeeded)
             #expect(stage.origin.inFlight.peak > 2)
-            // No machine is too fast: 12 MiB take three seconds, of which a tenth may come ahead.
+            // At least two seconds on any machine: 12 MiB take three seconds, of which a tenth may be ahead.
             #expect(ContinuousClock.now - began > .seconds(2))
         }
     }
@@ -134,7 +134,8 @@ struct SegmentFailureTests {
             try await eventually("one connection is left") { gate.waiting == 1 && stage.origin.inFlight.now == 1 }
             try await stage.received(15 << 20, of: task)
             gate.open()
-            // A sixteenth of the limit would take four seconds for the last mebibyte, all of it a quarter of one.
+            // A sixteenth of the limit would take four seconds for the last mebibyte, the whole limit a quarter of a
+            // second.
             #expect(try await stage.completed(task, within: .milliseconds(2500)).outcome == .succeeded)
         }
     }
@@ -180,7 +181,7 @@ struct SegmentFailureTests {
                 }, in: session)[0]
             try await eventually("three connections") { gate.waiting == 3 }
             try await stays("no fourth", for: .milliseconds(300)) { stage.origin.inFlight.now == 3 }
-            // Later the origin may not have seen yet that one was closed when the next begins.
+            // Later the origin may not have noticed the end of one connection when the next begins.
             #expect(stage.origin.inFlight.peak == 3)
             gate.open()
             #expect(try await stage.completed(task).outcome == .succeeded)
@@ -211,7 +212,7 @@ struct SegmentFailureTests {
             try await eventually("four connections") { gate.waiting == 4 }
             let now = try await stage.service.task(task.number, in: task.session)
             #expect(now.progress?.kept.segments?.total == Int64(Self.size))
-            // Nothing has come that would be worth a place among the segments.
+            // No byte has arrived that a segment would keep.
             _ = try await stage.service.command(.suspend, task: task.id)
             try await eventually("it is let go") { stage.origin.inFlight.now == 0 }
             gate.open()
@@ -242,7 +243,7 @@ struct SegmentFailureTests {
             }
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(of: bytes))
-            // All that the liar sent came twice. What it sent and nobody took any more is not known here.
+            // All bytes of the dropped source were sent twice. Its unread bytes are unknown here.
             let twice = done.result?.progress.bytesFetchedTwice ?? 0
             let received = done.result?.progress.countOfBytesReceived ?? 0
             #expect(twice > 0)

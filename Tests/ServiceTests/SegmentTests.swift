@@ -9,7 +9,7 @@ import TransferEngine
 @testable import Service
 @testable import Transfers
 
-/// Slow enough that connections meet: some 25 MB/s each.
+/// Slow enough that connections overlap: about 25 MB/s each.
 private let slowly = [Misbehaviour.trickle(size: 128 * 1024, pause: .milliseconds(5))]
 
 @Suite(.serialized)
@@ -52,7 +52,7 @@ struct SegmentTests {
             #expect(stage.origin.inFlight.peak > 4)
             #expect(requests.dropFirst().allSatisfy { $0.fields["Range"] != nil && $0.fields["If-Range"] == "\"v1\"" })
             #expect(done.result?.progress.transactions.count == requests.count)
-            // The first request asked for all, and what connections held of what others fetch is lost.
+            // The first request was for the whole content, and its bytes in other segments are lost.
             #expect(stage.origin.bytesSent("/a") < 2 * Self.size)
             #expect(done.result?.progress.attempts.attempts == 1)
             #expect(stage.partialFiles().isEmpty)
@@ -70,7 +70,7 @@ struct SegmentTests {
             let task = try await stage.create(stage.order("/a") { $0.segments = .count(4) }, in: session)[0]
             try await eventually("it is in segments") { stage.service.live.segments(task.id)?.isEmpty == false }
             let (service, live) = (stage.service, stage.service.live)
-            // Between other steps, until all bytes are there and read.
+            // Between other steps, until all bytes have been received and read.
             for _ in 0..<4 {
                 let isTaken = service.engine.disk.postSteps(.short) {
                     if let sample = live.sample(task.id), sample.phase != .finalizing { return true }
@@ -374,7 +374,7 @@ extension ServiceStage {
 }
 
 extension [UInt8] {
-    /// The same with a byte wrong in each stretch of this length.
+    /// A copy with one wrong byte in each stretch of this length.
     fileprivate func changed(every length: Int) -> [UInt8] {
         var bytes = self
         for index in stride(from: length / 2, to: count, by: length) { bytes[index] ^= 1 }

@@ -12,7 +12,7 @@ import TransferEngine
 @testable import Transfers
 
 extension Scheduler {
-    /// Remembers as many sessions as are remembered at most.
+    /// Fills the cache of sessions.
     fileprivate func rememberManySessions() {
         for number in 0..<4096 as Range<Int64> {
             cache.sessions[SessionID(1_000_000 + number)] = KnownSession(
@@ -23,7 +23,7 @@ extension Scheduler {
     fileprivate func isKnown(_ session: SessionID) -> Bool { cache.sessions[session] != nil }
 }
 
-/// What a node remembers of sessions, and says of others.
+/// A node's cache of sessions, and its reports about other nodes.
 struct SharedServiceTests {
     @Test func `A session with transfers stays cached with its limits, however many sessions there are`() async throws {
         let stage = try await ServiceStage.start()

@@ -9,7 +9,7 @@ import Testing
 @testable import Store
 @testable import Transfers
 
-/// Who places a file removes it, unless a commit adopts it.
+/// A staged file is removed with its value, unless a commit adopts it.
 @Suite(.serialized)
 struct StagedFileTests {
     private let bytes = Content.bytes(seed: 1, length: 300_000)
@@ -23,7 +23,7 @@ struct StagedFileTests {
         _ = try await stage.service.changeApp(stage.app, changes, ifRevision: nil)
     }
 
-    /// A body's bytes in one piece.
+    /// The bytes of a body in one piece.
     private func once(_ bytes: [UInt8]) -> () async throws -> [UInt8]? {
         let rest = Locked([bytes])
         return { rest.withLock { $0.popLast() } }
@@ -56,7 +56,7 @@ struct StagedFileTests {
             }
             #expect(fileLength(stage.folder.file("data/bodies/\(file)")) == 300_000)
             #expect(try await stage.service.body(draft.publicId, app: stage.app).length == 300_000)
-            // What was sent before the client broke off stays.
+            // Bytes that arrived before the client broke off are kept.
             let rest = Locked([Array(bytes[..<50_000])])
             await #expect(throws: Unexpected.self) {
                 _ = try await stage.service.appendBody(
@@ -88,11 +88,11 @@ struct StagedFileTests {
             #expect(bodies(stage).count == 2)
             // Repetitions are the same tasks, and need no second copy.
             try await stage.create(order(file, client: "a"), order(content, client: "b"), in: session)
-            // A conflict, and with it a task that would have been new.
+            // A conflict, and a task that would have been new.
             await #expect(throws: DomainError.clientTaskConflict(index: 1)) {
                 try await stage.create(order(file, client: "new"), order(file, client: "b"), in: session)
             }
-            // A source that does not fit.
+            // A source beyond the quota.
             try await limit(stage, storedBytes: 1_000_000)
             await #expect(throws: DomainError.storedBytesExceeded(index: 0)) {
                 try await stage.create(order(file, client: "c"), in: session)
@@ -130,10 +130,10 @@ struct StagedFileTests {
     }
 }
 
-/// Faults of this machine: bounded, and named in the end.
+/// Faults of this machine: limited in number, and named in the end.
 @Suite(.serialized)
 struct LocalFaultTests {
-    /// Takes the folders away into which contents go.
+    /// Removes the folders of contents.
     private func breakContents(_ stage: ServiceStage) {
         for number in 0..<256 {
             let digits = String(number, radix: 16)

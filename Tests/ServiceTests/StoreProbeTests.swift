@@ -54,7 +54,7 @@ import Testing
             let start = ContinuousClock.now
             for _ in 0..<100 { #expect(await stage.service.unreadiness() == nil) }
             let seconds = Int((ContinuousClock.now - start) / .seconds(1)) + 1
-            // A commit adds a page or two; the janitor's own are few.
+            // A commit adds a page or two; the janitor's own commits are few.
             #expect(logLength() - before <= (seconds + 8) * 2 * 8300, "\(seconds) s")
         }
     }

@@ -63,7 +63,7 @@ struct TransferTests {
         return ([transfer.stage.word] + effects.map(\.word)).joined(separator: " ")
     }
 
-    // MARK: Ways through the machine
+    // MARK: Paths through the machine
 
     @Test func `A download reads its access, exchanges a request, and moves its content`() throws {
         var transfer = try Self.transfer()
@@ -140,7 +140,7 @@ struct TransferTests {
 
     // MARK: Every stage, every event
 
-    /// What each event does in each stage: to the exchange under way, where it is of one.
+    /// The result of each event in each stage. Events of exchanges are for the exchange in flight.
     @Test func `Every event is handled in every stage`() throws {
         var table: [String] = []
         for (stage, transfer) in try Self.stages() {

@@ -65,7 +65,7 @@ struct UploadTests {
             let task = try await stage.create(
                 stage.order("/up", kind: .upload, suspended: true, body: .file(root: "r", path: "in.bin")), in: session)[
                     0]
-            // What the database keeps needs no copy.
+            // Bytes in the database need no copy.
             #expect(filesBelow(stage.folder.file("data/bodies")).count == (length > 64 * 1024 ? 1 : 0))
             #expect(stage.service.heldBytes.withLock { $0 } == 0)
             roots.write(Content.bytes(seed: 2, length: 100), to: "in.bin")

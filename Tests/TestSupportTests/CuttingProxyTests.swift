@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A server that answers each chunk with the same bytes, and what it was sent.
+/// A server that responds to each chunk with the same bytes, and the chunks that it received.
 private final class Echo: Sendable {
     let received: Locked<[UInt8]>
     let server: SocketServer

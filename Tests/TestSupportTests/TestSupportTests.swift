@@ -187,7 +187,7 @@ import Testing
 }
 
 @Suite struct ServiceProcessTests {
-    /// A service that listens nowhere and knows signals.
+    /// A service that does not listen, but handles signals.
     private static let script = """
         #!/bin/sh
         trap 'exit 7' TERM

@@ -52,7 +52,7 @@ import TransferEngine
         let harness = try EngineHarness()
         let whole = Content.bytes(seed: 4, length: 300_000)
         harness.origin.serve("/", .generated(seed: 4, length: 300_000))
-        // More than the offset is there: the rest was written after the last sync, and is cut off.
+        // The file is longer than the offset: the rest was written after the last sync, and is cut off.
         harness.folder.write(Array(whole[..<150_000]), to: "partial")
         let request = harness.request("/") {
             $0.headers.append("Range", "bytes=100000-")
@@ -332,7 +332,7 @@ import TransferEngine
         try await eventually("so many bytes that the limit held them back") {
             harness.engine.progress(request.id)?.bytesReceived ?? 0 > 100_000
         }
-        // The first 16 KiB or two are free; being held back is no idleness.
+        // The first 16 or 32 KiB are not limited. Backpressure is no idleness.
         #expect(start.duration(to: .now) > .milliseconds(1000))
         #expect(harness.engine.progress(request.id)?.bytesReceived ?? .max < 1_000_000)
         harness.engine.setBandwidthLimit(request.id, nil)

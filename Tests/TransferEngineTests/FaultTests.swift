@@ -48,7 +48,7 @@ import TransferEngine
         #expect(try await harness.run(harness.request("/")).outcome == .complete)
     }
 
-    /// What an origin says instead of an answer; the name stands for the bytes in what a test run prints.
+    /// Invalid bytes of an origin; the name replaces the bytes in the output of the tests.
     struct NoAnswer: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let text: String
@@ -113,7 +113,7 @@ import TransferEngine
         let harness = try EngineHarness()
         let url = harness.origin.url("/")
         harness.origin.stop()
-        // The listener is only gone when its last thread is.
+        // The listener exists until its last thread has ended.
         try await eventually("a refusal") {
             try await harness.run(
                 harness.request(url) {

@@ -34,7 +34,7 @@ import TransferEngine
         let harness = try EngineHarness(buffers: 2)
         let disk = Gate()
         let length = 20 << 20
-        // The origin is never silent: a few more bytes each time that it asks how many it may send.
+        // The origin is never silent: it may send a few more bytes each time that it reads the limit.
         let leash = Locked(100_000)
         let send: @Sendable () -> Int = {
             leash.withLock {
@@ -137,7 +137,7 @@ import TransferEngine
         for request in requests {
             try await eventually("bytes") { harness.engine.progress(request.id)?.length == 500_000 }
         }
-        // One has all that is wanted already.
+        // One exchange has all requested bytes already.
         harness.engine.shorten(requests[0].id, to: 400_000)
         harness.engine.shorten(requests[1].id, to: 700_000)
         #expect(try await harness.result(of: requests[0]).outcome == .complete)

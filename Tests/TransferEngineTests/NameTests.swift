@@ -5,7 +5,7 @@ import Testing
 
 @testable import TransferEngine
 
-/// Names that are looked up for many at a time.
+/// Concurrent look-ups of host names.
 @Suite struct NameTests {
     @Test func `Look-ups of pools alternate, however many each has queued`() {
         var turns = LookUpTurns(LookUpLimits(total: 4, perPool: 3))

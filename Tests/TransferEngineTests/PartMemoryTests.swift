@@ -4,9 +4,9 @@ import Testing
 
 @testable import TransferEngine
 
-/// Who has memory for parts that are longer than usual.
+/// Grants of memory for parts that are longer than usual.
 struct PartMemoryTests {
-    /// How often a seat was woken.
+    /// The number of times that a seat was woken.
     private final class Bell: Sendable {
         private let rings = Locked(0)
 
@@ -22,7 +22,7 @@ struct PartMemoryTests {
         var first = seats[0].take(60)
         #expect(first != nil && memory.taken == 60)
         #expect(seats[1].take(50) == nil)
-        // There is room for it, but it did not come first.
+        // There is room, but an earlier request waits.
         #expect(seats[2].take(10) == nil && seats[2].take(10) == nil)
         #expect(bells.map(\.count) == [0, 0, 0, 0])
         first = nil
@@ -63,7 +63,7 @@ struct PartMemoryTests {
         #expect(grant != nil)
         grant = nil
         #expect(memory.taken == 0)
-        // Woken, and gone before it came.
+        // Woken, and released before it asked again.
         large = memory.seat(of: 1) {}.take(100)
         seat = memory.seat(of: 2) { bell.ring() }
         #expect(seat?.take(10) == nil)
@@ -109,7 +109,7 @@ struct PartMemoryTests {
         var parts: [ContentPart] = []
         while parts.isEmpty { parts = take(&first) }
         #expect(parts[0].bytes.count == length)
-        // It is on its way, and so is what it takes.
+        // The part is in flight, and so is its memory.
         let answer5 = mayTake(&second, 1 << 20)
         #expect(!answer5)
         parts = []

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import TransferEngine
 
-/// Content that is handed out in parts.
+/// Content that is delivered in parts.
 @Suite struct PartTests {
     private static let part = Int(PartPlan.usual)
 
@@ -100,7 +100,7 @@ import TransferEngine
         let last = try await harness.result(of: request).lastPart
         #expect(last.map(\.number) == nil)
     }
-    /// Bytes that the kernel keeps of what an origin has sent to this process.
+    /// Bytes from an origin in the kernel's buffers of this process.
     private func waiting(from origin: OriginServer) -> Int {
         (0..<1024 as Range<Int32>).reduce(0) { sum, descriptor in
             var address = sockaddr_in()
@@ -114,7 +114,7 @@ import TransferEngine
         }
     }
 
-    /// Whether the machine allows a receive buffer of 2 MiB; some do not tell.
+    /// Whether the machine permits a receive buffer of 2 MiB; some machines report no limit.
     private static var canBoundBuffers: Bool {
         let limit = String(decoding: readFile("/proc/sys/net/core/rmem_max") ?? [], as: UTF8.self)
         return Int(limit.filter(\.isNumber)) ?? 0 >= 1 << 20
@@ -126,7 +126,7 @@ import TransferEngine
         harness.origin.serve("/", .generated(seed: 5, length: 16 * Self.part))
         let request = harness.request("/") { $0.sink = .parts() }
         harness.engine.start(request)
-        // The kernel takes the more ahead the more was read fast.
+        // The kernel buffers more after fast reads.
         for number in 1...6 {
             try await eventually("part \(number)") { parts(harness, request).count >= number }
             harness.engine.recorded(request.id, upTo: Int64(number * Self.part))

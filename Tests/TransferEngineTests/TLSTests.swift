@@ -8,7 +8,7 @@ import TransferEngine
 @Suite(.enabled(if: TLSOrigin.isAvailable, "nginx and openssl are installed")) struct TLSTests {
     @Test func `A trusted server uses HTTP/2, and transfers share its connection`() async throws {
         let harness = try EngineHarness()
-        // More requests than a connection takes: GOAWAY in the middle is nobody's failure.
+        // More requests than the limit of a connection: a GOAWAY in between fails no transfer.
         let origin = try await TLSOrigin(settings: "keepalive_requests 50;")
         for number in 0..<200 {
             origin.folder.write(Content.bytes(seed: UInt64(number), length: number * 2000), to: "www/\(number)")
@@ -18,7 +18,7 @@ import TransferEngine
                 $0.tls.caFile = origin.caFile
             }
         }
-        // Nobody waits for another one's handshake: what comes after the first has its connection to share.
+        // Requests do not wait for the first handshake: later ones share its connection.
         harness.engine.start(requests[0])
         _ = try await harness.result(of: requests[0])
         for request in requests.dropFirst() { harness.engine.start(request) }
@@ -72,7 +72,7 @@ import TransferEngine
                 $0.tls.trustedServerKey = pin
             })
         #expect(trusted.outcome == .complete)
-        // Without that trust its connection is of no use to the same pool.
+        // A request without that trust does not use the connection.
         let again = try await harness.run(harness.request(origin.url("/client")))
         #expect(again.outcome == .failed(.certificateUntrusted))
     }
@@ -147,7 +147,7 @@ import TransferEngine
 
     @Test func `A broken handshake is an interruption`() async throws {
         let harness = try EngineHarness()
-        // An origin that hangs up on what it does not understand.
+        // An origin that closes on unknown input.
         let result = try await harness.run(
             harness.request("https://127.0.0.1:\(harness.origin.port)/"))
         #expect(result.outcome == .failed(.tlsHandshake(interrupted: true)), "\(result.curlMessage)")

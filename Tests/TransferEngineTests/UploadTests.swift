@@ -7,7 +7,7 @@ import Testing
 import TransferEngine
 
 @Suite struct UploadTests {
-    /// More than a piece that is read ahead; quicker to make than as many different bytes.
+    /// More than one piece of read-ahead; cheaper to produce than different bytes.
     private var longContent: [UInt8] {
         let part = Content.bytes(seed: 3, length: 70_001)
         return (0..<40).reduce(into: []) { content, _ in content += part }
@@ -240,7 +240,7 @@ import TransferEngine
         gate.open()
     }
 
-    /// Keeps both disk threads until the gate opens.
+    /// Blocks both disk threads until the gate opens.
     private func hold(_ disk: DiskQueue, _ gate: Gate) async throws {
         for _ in 0..<2 {
             disk.run {

@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 import URLSessionClient
 
-/// The app of `examples/background-app`, which is written with Apple's names.
+/// The app of `examples/background-app`, which uses Apple's names.
 struct BackgroundAppTests {
     typealias House = ClientTests.House
 
-    /// Where a program of this package is.
+    /// The path of a program of this package.
     static func built(_ name: String) -> String {
         ServiceProcess.binary.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
             + "/" + name

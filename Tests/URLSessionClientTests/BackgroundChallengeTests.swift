@@ -9,7 +9,7 @@ import URLSessionClient
 struct BackgroundChallengeTests {
     typealias House = ClientTests.House
 
-    /// A delegate that answers challenges as Apple's documentation shows it.
+    /// A delegate that answers challenges as in Apple's documentation.
     final class Applicant: BackgroundSessionTaskDelegate {
         typealias Decision = (URLSession.AuthChallengeDisposition, URLCredential?)
 
@@ -46,7 +46,7 @@ struct BackgroundChallengeTests {
         }
     }
 
-    /// A session whose challenges are asked at once: with a webhook the service need not wait until it is attached.
+    /// A session whose challenges are asked at once: with a webhook the service need not wait for an attachment.
     static func session(_ house: House, _ receiver: Receiver, _ delegate: Applicant) async throws -> BackgroundSession {
         _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
         return BackgroundSessionTests.session(house, delegate)
@@ -101,7 +101,7 @@ struct BackgroundChallengeTests {
             (
                 "send",
                 { challenge in
-                    // The value of `synchronizable`, which Foundation on Linux calls deprecated.
+                    // The value of `synchronizable`, which is deprecated in Foundation on Linux.
                     let persistence = URLCredential.Persistence(rawValue: 3) ?? .none
                     challenge.sender?.use(
                         URLCredential(user: "u", password: "p", persistence: persistence), for: challenge)
@@ -223,7 +223,7 @@ struct BackgroundChallengeTests {
 
     // MARK: Delayed requests
 
-    /// A delegate with Apple's methods for requests, without any other protocol.
+    /// A delegate with Apple's methods for requests and no other protocol.
     final class Planner: BackgroundSessionDownloadDelegate {
         let asked = Mutex<[String]>([])
         let redirected = Mutex(0)
@@ -262,7 +262,7 @@ struct BackgroundChallengeTests {
         try await eventually("the end") { task.state == .completed }
         #expect(planner.asked.withLock { $0 } == ["/a"] && (task.error as? URLError)?.code == .cancelled)
         #expect(house.origin.requests.isEmpty)
-        // A task without a date is not a delayed one.
+        // A task without a date is not delayed.
         let prompt = session.downloadTask(with: try BackgroundSessionTests.url(house, "/a"))
         prompt.resume()
         try await eventually("the end of the other") { prompt.state == .completed }

@@ -9,12 +9,12 @@ import URLSessionClient
 struct BackgroundResumeTests {
     typealias House = ClientTests.House
 
-    /// A configuration whose tasks fail with the first attempt that breaks.
+    /// A configuration whose tasks fail with the first broken attempt.
     static let once = SessionConfiguration {
         $0.retryPolicy = .custom(RetryPolicy.Settings { $0.maximumAttempts = 1 })
     }
 
-    /// A download that fails after 2,000,000 of 3,000,000 bytes, and then would succeed.
+    /// A download that fails after 2,000,000 of 3,000,000 bytes, and would succeed the next time.
     static func failedDownload(_ house: House, _ session: BackgroundSession) async throws -> BackgroundSessionTask {
         house.origin.serve("/a", .generated(seed: 3, length: 3_000_000), turns: [[.cut(after: 2_000_000)]])
         let task = session.downloadTask(with: try BackgroundSessionTests.url(house, "/a"))
@@ -92,7 +92,7 @@ struct BackgroundResumeTests {
         let stranger = other.downloadTask(withResumeData: data)
         let refusal = await #expect(throws: URLError.self) { try await stranger.number }
         #expect(refusal?.problem?.code == .invalidValue)
-        // A session that is made again has the identifier of the old one, and other tasks.
+        // A recreated session has the identifier of the old one, and other tasks.
         await session.detach()
         try await house.client.deleteSession("bg")
         let late = BackgroundSessionTests.session(house, Recorder()).downloadTask(withResumeData: data)
@@ -166,7 +166,7 @@ struct BackgroundResumeTests {
         #expect(last.completedUnitCount == 300_000 && last.totalUnitCount == 300_000 && last.fractionCompleted == 1)
         #expect(seen.map(\.completedUnitCount) == seen.map(\.completedUnitCount).sorted())
         #expect(task.state == .completed)
-        // A reader that comes too late, and one that reads nothing while the task moves, get the newest update.
+        // A late reader, and one that reads nothing while the task progresses, get the newest update.
         var late: [BackgroundSessionTask.ProgressUpdate] = []
         for await update in task.progressUpdates { late.append(update) }
         #expect(late == [last])

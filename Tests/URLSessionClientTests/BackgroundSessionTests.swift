@@ -6,11 +6,11 @@ import Testing
 
 @testable import URLSessionClient
 
-/// Apple's shape against the service itself.
+/// The classes in Apple's shape against the service itself.
 struct BackgroundSessionTests {
     typealias House = ClientTests.House
 
-    /// A session that has not been asked for before.
+    /// A new session.
     static func session(
         _ house: House, _ delegate: any BackgroundSessionDelegate, identifier: String = "bg",
         configuration: SessionConfiguration = SessionConfiguration()
@@ -118,7 +118,7 @@ struct BackgroundSessionTests {
         #expect(again.taskIdentifier == first.taskIdentifier && again.error == nil)
         #expect((again.response as? HTTPURLResponse)?.statusCode == 200)
         #expect(recorder.all.files["a"] == Array("content".utf8) && house.origin.requests("/a").count == 1)
-        // Its completion may be among what a new process has not been told yet: then it is told once.
+        // Its completion may be a message that a new process has missed: then it is delivered once.
         await session.detach()
         let next = Recorder()
         let reopened = Self.session(house, next)
@@ -244,7 +244,7 @@ struct BackgroundSessionTests {
         let house = try await House()
         house.origin.serve(
             "/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
-        // Who has no webhook is asked only while attached, which takes a moment.
+        // Without a webhook questions are asked only while the app is attached, which takes a moment.
         let receiver = try Receiver()
         _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
         let recorder = Recorder(judge: { challenge in
@@ -264,7 +264,7 @@ struct BackgroundSessionTests {
         let house = try await House()
         house.origin.serve(
             "/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
-        // Who has no webhook is asked only while attached, which takes a moment.
+        // Without a webhook questions are asked only while the app is attached, which takes a moment.
         let receiver = try Receiver()
         _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
         let silent = Recorder(judge: { _ in nil })
@@ -280,7 +280,7 @@ struct BackgroundSessionTests {
         withExtendedLifetime(again) {}
     }
 
-    /// A delegate that wants to be asked before delayed requests, and sends them elsewhere.
+    /// A delegate that confirms delayed requests, and redirects them.
     final class Diverting: BackgroundSessionDelayedRequestDelegate {
         let other: URL
         let responses = Mutex<[URL?]>([])

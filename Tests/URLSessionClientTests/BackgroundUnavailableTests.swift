@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the compiler says to code for sessions that are not background sessions.
+/// The compiler's advice for code that uses sessions of other kinds.
 struct BackgroundUnavailableTests {
     /// A line of Apple's shape, and words of the advice.
     static let lines = [

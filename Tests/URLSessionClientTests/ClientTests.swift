@@ -15,7 +15,7 @@ struct ClientTests {
 
         init(_ configuration: SessionConfiguration? = nil) async throws {
             origin = try OriginServer()
-            // A port of its own choice that it keeps over restarts.
+            // A free port that it keeps across restarts.
             let free = try Receiver()
             let port = free.port
             free.stop()
@@ -31,7 +31,7 @@ struct ClientTests {
         }
     }
 
-    /// Reads a stream on its own until it is let go.
+    /// A Swift task that reads a stream until it is released.
     final class Reader: Sendable {
         private let log = Log()
         private let task: Task<Void, any Error>
@@ -52,7 +52,7 @@ struct ClientTests {
         var events: [Event] { get async { await log.events } }
         var kept: [Event] { get async { await log.events.filter { $0.seq != nil } } }
         func end() { task.cancel() }
-        /// How it ended.
+        /// The result of the reading.
         var result: Result<Void, any Error> { get async { await task.result } }
     }
 
@@ -70,7 +70,7 @@ struct ClientTests {
                     _ = try? await client.content(ofTask: 1, in: "s")
                     ended.withLock { $0 += 1 }
                 }
-                // Threads of their own: one that is stuck would keep all tasks from going on.
+                // Threads of their own: a blocked one must not stop all Swift tasks.
                 startThread {
                     usleep(UInt32.random(in: 0...4 * usual))
                     call.cancel()

@@ -3,9 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What options of `get` and `put` do, and what is left when a call has ended.
+/// The options of `get` and `put`, and the remains of a call.
 extension CommandLineTests {
-    /// What a command writes to standard output and standard error, however it ends.
+    /// The lines of a command's standard output and standard error, however it ends.
     private func everything(_ words: String..., input: String = "") async throws -> [String] {
         let script = "cd '\(folder.path)'; exec 2>&1; printf '%s' \"$1\" | { shift; \"$@\"; }; echo \"status $?\""
         let output = try await ChildProcess.run(
@@ -97,7 +97,7 @@ extension CommandLineTests {
         #expect(try await sessions.isEmpty)
     }
 
-    // MARK: What is left
+    // MARK: Remains of a call
 
     @Test func `A get whose downloads have all ended leaves no session, and prints a line`() async throws {
         for name in ["a", "b", "c"] { origin.serve("/\(name)", .generated(seed: 1, length: 1_000_000)) }
@@ -136,7 +136,7 @@ extension CommandLineTests {
         try await eventually("the password is refused") {
             try await service.api.get("/v1/sessions/\(session)/tasks/1").json["state"] == "completed"
         }
-        // The same command with another password finds the session, and repeats with that.
+        // The same command with another password finds the session and retries.
         let lines = try await run("p\n", ["get", "-u", "u", origin.url("/a")])
         #expect(lines.count == 1 && lines.first?.hasPrefix("saved a") == true, "\(lines)")
         #expect(try await sessions.isEmpty)

@@ -2,9 +2,9 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What `urlsession` writes: that it is there before the service may forget it, and only where it may be.
+/// The output of `urlsession`: written before the service may delete it, and only in permitted places.
 extension CommandLineTests {
-    /// How a command ends whose standard output is on a full disk.
+    /// The result of a command whose standard output is on a full disk.
     private func onFullDisk(_ words: [String]) async throws -> (status: Int32, errors: String) {
         let script = "cd '\(folder.path)'; exec \"$@\" > /dev/full"
         let failed = try await #require(throws: ChildProcess.Failed.self) {
@@ -60,7 +60,7 @@ extension CommandLineTests {
         #expect(try await service.api.get("/v1/sessions/s").json["acknowledgedSeq"] == 0)
     }
 
-    // MARK: What is on the disk
+    // MARK: Syncing
 
     @Test(.enabled(if: access("/usr/bin/cc", X_OK) == 0, "/usr/bin/cc is needed"), arguments: ["file", "folder"])
     func `A content that could not be synced stays with the service`(_ what: String) async throws {
@@ -87,9 +87,9 @@ extension CommandLineTests {
         #expect(try await sessions.isEmpty && filesBelow(folder.path) == ["a"])
     }
 
-    // MARK: Where it may be
+    // MARK: Permitted places
 
-    /// A finished download in a session of its own whose metadata says where it goes.
+    /// A finished download in a session of its own whose metadata names its file.
     private func finished(_ place: String) async throws -> String {
         origin.serve("/a", .text("x"))
         try await call("open", "s")

@@ -10,15 +10,15 @@ struct CommandLineTests {
     let folder = TemporaryFolder()
 
     init() async throws {
-        // A port that it keeps over restarts.
+        // A port that it keeps across restarts.
         service = try await ServiceProcess(["--listen", "127.0.0.1:\(try Self.freePort())"])
         origin = try OriginServer()
     }
 
-    /// A port that the system gives to nobody who connects, so that it stays free while the service is away.
+    /// A port that the system assigns to no client, so that it stays free while the service is stopped.
     private static func freePort() throws -> UInt16 { try Socket.listen(port: 0).port }
 
-    /// What a command prints; throws where it fails.
+    /// The output of a command; throws if it fails.
     @discardableResult
     func call(_ words: String...) async throws -> [String] {
         try await run("", words)
@@ -30,7 +30,7 @@ struct CommandLineTests {
     }
 
     func run(_ input: String, _ words: [String], _ variables: [String] = []) async throws -> [String] {
-        // The shell's "$@" keeps words with spaces whole.
+        // The shell's "$@" keeps words with spaces intact.
         let output = try await ChildProcess.run(
             [
                 "/usr/bin/env", "URLSESSION_URL=http://127.0.0.1:\(service.port)", "HOME=\(folder.path)",
@@ -68,13 +68,13 @@ struct CommandLineTests {
         }
     }
 
-    /// How a command fails: its exit status, and what it says.
+    /// The exit status and the output of a failing command.
     func failure(_ words: String..., variables: [String] = []) async throws -> (status: Int32, errors: String) {
         let failed = try await #require(throws: ChildProcess.Failed.self) { try await run("", words, variables) }
         return (failed.status >> 8, failed.errors)
     }
 
-    /// A command that runs on while the test does something else.
+    /// A command that runs while the test continues.
     private final class Background: Sendable {
         private let process: ChildProcess
         private let folder = TemporaryFolder()
@@ -98,7 +98,7 @@ struct CommandLineTests {
 
         private var pid: String { text("pid").trimmingCharacters(in: .whitespacesAndNewlines) }
 
-        /// Seconds that the processor worked for it so far (`utime` and `stime` of proc(5)).
+        /// The CPU time of the command in seconds (`utime` and `stime` of proc(5)).
         var processorTime: Double? {
             let stat = String(decoding: readFile("/proc/\(pid)/stat") ?? [], as: UTF8.self)
             let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
@@ -129,7 +129,7 @@ struct CommandLineTests {
         origin.serve(
             "/a", .generated(seed: 3, length: 10_000),
             always: [.header("Content-Disposition", "attachment; filename=\"../b.bin\"")])
-        // On a slow machine a time and a speed follow.
+        // On a slow machine a duration and a speed follow.
         let lines = try await call("get", origin.url("/a?x=1"))
         #expect(lines.count == 1 && lines.first?.hasPrefix("saved b.bin (10.0 kB") == true)
         #expect(fileSHA256(folder.file("b.bin")) == Content.sha256(seed: 3, length: 10_000))
@@ -138,7 +138,7 @@ struct CommandLineTests {
 
     @Test func `Many downloads are saved in a folder, each in a file of its own`() async throws {
         for number in 1...3 { origin.serve("/\(number)/a.bin", .generated(seed: UInt64(number), length: 1000)) }
-        // One of them stands there twice, which is no second download.
+        // A repeated URL is no second download.
         let urls = [1, 2, 3, 1].map { origin.url("/\($0)/a.bin") }
         let lines = try await run(
             (["# mine", ""] + urls).joined(separator: "\n"), ["get", "-i", "-", "-o", "new/", "--json"])
@@ -152,7 +152,7 @@ struct CommandLineTests {
 
     @Test(arguments: [404, 500]) func `An error leaves no file and the status 1`(_ status: Int) async throws {
         origin.serve("/page", .text("not here", status: status))
-        // Tried once only: what is left is the status.
+        // One attempt only, so that the status remains.
         let session = try await call("open", "s", "--configuration", try configuration(["retryPolicy": "apple"]))
         #expect(session == ["s\tactive\trunning 0\tcompleted 0"])
         let failed = try await failure("get", "-s", "s", origin.url("/page"))
@@ -333,7 +333,7 @@ struct CommandLineTests {
 
     // MARK: Memory
 
-    /// Two pieces of 4 MiB and what the program itself needs are far below this; a transfer held in memory is far above.
+    /// Two pieces of 4 MiB and the program itself are far below this; a whole transfer in memory is far above.
     private static let bound = 150 << 20
 
     @Test func `Memory is constant however long a transfer is`() async throws {
@@ -428,7 +428,7 @@ struct CommandLineTests {
             _ = try await service.api.post("/v1/sessions/t\(number)/tasks", task)
             _ = try await service.api.post("/v1/sessions/t\(number)/tasks/cancel")
         }
-        // Of all sessions, once the grace of a start is over.
+        // For all sessions, after the grace period of the start.
         try await eventually("the launches are made") {
             try await service.api.get("/v1/launches?limit=1000").json["items"].array?.count == 106
         }
@@ -586,7 +586,7 @@ struct CommandLineTests {
         #expect(seconds < 0.4, "\(lines)")
     }
 
-    /// What a command prints, and the seconds that the processor worked for it: the `rusage` that the shell tells.
+    /// The output of a command, and its CPU time in seconds, from the shell's `rusage`.
     private func timed(_ words: [String], port: UInt16) async throws -> (lines: [String], seconds: Double) {
         let script = "exec 2>&1; TIMEFORMAT='%U %S'; time \"$@\""
         let output = try await ChildProcess.run(
@@ -600,7 +600,7 @@ struct CommandLineTests {
     }
 
     @Test func `A launch is received, verified, saved and completed`() async throws {
-        // Of another launch: it stays.
+        // A file of another launch stays.
         try FileManager.default.createDirectory(atPath: folder.file("inbox"), withIntermediateDirectories: true)
         folder.write([1], to: "inbox/a.bin")
         let receiving = try await background(
@@ -742,7 +742,7 @@ struct CommandLineTests {
         folder.write(Array("[own]\nkey = dev\nca-file = \(certificate)\n".utf8), to: ".config/urlsession/config")
         chmod(folder.file(".config/urlsession/config"), 0o600)
         #expect(try await run("", words + ["--profile", "own"]).isEmpty)
-        // Streams of events, and contents, are read over it, too.
+        // Streams of events and contents are read over it, too.
         origin.serve("/a", .text("x"))
         _ = try await run("", ["get", "--ca-file", "c.pem", "--url", words[1], origin.url("/a")], dev)
         #expect(readFile(folder.file("a.txt")) ?? readFile(folder.file("a")) == Array("x".utf8))
@@ -766,7 +766,8 @@ struct CommandLineTests {
             try await run("", ["sessions", "--profile", "dev"], [variable, "URLSESSION_URL=http://127.0.0.1:1"]).isEmpty
         )
         #expect(try await run("", ["profiles"], [variable]) == ["default", "dev"])
-        // The default profile's key is not for a service that only --url names: there the development key is tried.
+        // The default profile's key is not used for a service that only --url names: the development key is tried
+        // there.
         let elsewhere = ["sessions", "--url", "http://127.0.0.1:\(service.port)"]
         #expect(try await run("", elsewhere, [variable]).isEmpty)
         #expect(try await failure("sessions", "--profile", "other", variables: [variable]).status == 2)

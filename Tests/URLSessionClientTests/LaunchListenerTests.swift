@@ -16,7 +16,7 @@ struct LaunchListenerTests {
         defer { occupied.stop() }
         let before = try openDescriptors()
         for _ in 0..<400 { #expect(throws: ClientError.self) { try receiver.listen(on: occupied.port) } }
-        // The tests beside this one open and close some as well.
+        // Concurrent tests open and close descriptors as well.
         #expect(try openDescriptors() - before < 200)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 @testable import URLSessionClient
 
 struct ServerSentEventsTests {
-    /// The data of the events in a text that arrives in pieces of a size.
+    /// The data of the events in a text that arrives in pieces of the given length.
     static func events(_ text: String, piece: Int = .max) -> [String] {
         var parser = ServerSentEvents()
         var rest = Array(text.utf8)[...]

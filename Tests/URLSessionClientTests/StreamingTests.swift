@@ -5,10 +5,10 @@ import Testing
 import URLSessionClient
 import Wire
 
-/// Contents into files and files into bodies, piece by piece.
+/// Contents saved to files and files stored as bodies, in pieces.
 struct StreamingTests {
     typealias House = ClientTests.House
-    /// Two whole pieces and a bit.
+    /// Two complete pieces and a partial one.
     private static let length = 9_000_000
 
     let folder = TemporaryFolder()
@@ -25,7 +25,7 @@ struct StreamingTests {
         return number
     }
 
-    /// What progress was told.
+    /// The reports of progress.
     private final class Steps: Sendable {
         private let steps = Locked<[Int64]>([])
         func add(_ step: Int64) { steps.withLock { $0.append(step) } }
@@ -90,7 +90,7 @@ struct StreamingTests {
         let saving = Task {
             try await house.client.content(ofTask: number, in: "s", to: folder.file("a")) { received, _ in
                 steps.add(received)
-                // Not while a piece is on its way only, but for all that follow.
+                // Not only for the piece in flight, but for all later ones.
                 if received == 4 << 20 { house.service.signal(SIGKILL) }
             }
         }

@@ -3,7 +3,7 @@ import Wire
 
 @testable import urlsession
 
-/// The parts of `urlsession` that ask nobody.
+/// The parts of `urlsession` that need no service.
 struct ToolTests {
     private func parse(_ line: String) throws -> CallWords {
         guard case .run(let words) = try CallWords.parse(line.split(separator: " ").map(String.init)) else {
@@ -90,7 +90,7 @@ struct ToolTests {
             #expect(Set(options.map(\.name)).count == options.count, "\(command.name)")
             let shorts = options.compactMap(\.short)
             #expect(Set(shorts).count == shorts.count, "\(command.name): \(shorts)")
-            // An optional or repeated argument ends the list, or nobody could tell which is which.
+            // An optional or repeated argument must be the last, or the arguments would be ambiguous.
             #expect(command.arguments.dropLast().allSatisfy { !$0.isOptional && !$0.isRepeated }, "\(command.name)")
             let names = Set(command.arguments.map(\.name))
             #expect(names.isDisjoint(with: options.map(\.name)), "\(command.name)")
@@ -223,7 +223,7 @@ struct ToolTests {
                     "nextAt": "1970-01-01T00:00:05Z", "offset": 0,
                 ])
                 == "attempt 2 ended: Too slow, tries again in 5 s")
-        // What a newer service says stays its type.
+        // An unknown event of a newer service is printed as its type.
         #expect(event("task.didDream", [:]) == "task.didDream")
         #expect(event(.taskDidComplete, [:]) == "task.didComplete")
     }
@@ -284,9 +284,9 @@ struct ToolTests {
         #expect(meter.speed(at: 0.1) == nil)
         for second in 1...20 { meter.add(Int64(second) * 1000, at: Double(second)) }
         #expect(meter.speed(at: 20) == 1000)
-        // It stands still.
+        // The transfer makes no progress.
         #expect(meter.speed(at: 30) == 0)
-        // It begins anew.
+        // The transfer restarts.
         meter.add(10, at: 31)
         meter.add(110, at: 32)
         #expect(meter.speed(at: 32) == 100)

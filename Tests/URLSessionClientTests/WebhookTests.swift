@@ -13,7 +13,7 @@ struct WebhookTests {
         "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
     ]
 
-    /// What came of it; a payload that is no webhook of ours passed the signature, too.
+    /// The result; a payload that is no webhook of the service has passed the signature, too.
     static func outcome(
         _ headers: [String: String] = headers, _ body: [UInt8] = body, secrets: [String] = [secret],
         now: Int64 = 1_614_265_330
@@ -52,7 +52,7 @@ struct WebhookTests {
     }
 
     @Test func `The reference libraries' vector passes the signature, with the secret's prefix or without`() {
-        // Its payload has no type, which is looked at last.
+        // Its payload has no type, which is checked last.
         #expect(Self.outcome() == .unreadable)
         #expect(Self.outcome(secrets: [String(Self.secret.dropFirst(6))]) == .unreadable)
     }

@@ -47,7 +47,7 @@ typealias WireJSON = Wire.JSON
         #expect(shown["redirects"]?[1]?["from"] == "https://a.example/z")
         #expect(shown["redirects"]?[1]?["to"] == "https://b.example/y")
         #expect(shown["currentRequest"]?["url"] == "https://b.example/y")
-        // Another origin: its secrets stayed behind.
+        // Another origin: the secrets were not sent there.
         #expect(shown["currentRequest"]?["headers"]?["Authorization"] == nil)
         #expect(shown["response"]?["headers"]?["Vary"] == "a, b")
         #expect(shown["countOfBytesReceived"] == 1000)

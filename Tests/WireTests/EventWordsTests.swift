@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// How events are printed.
+/// The text form of events.
 struct EventWordsTests {
     static func event(_ type: Event.Kind, _ data: some JSONWritable, seq: Int64? = 3) -> Event {
         Event {

@@ -143,7 +143,7 @@ private let document = """
         var tasks = 0
         let duration = try clock.measure { tasks = try JSON.parse(bytes)["tasks"]?.elements?.count ?? 0 }
         #expect(tasks == 10_000)
-        // Well under a second in release mode; generous for debug builds on a busy machine.
+        // Well under a second in release mode; the limit is for debug builds on a busy machine.
         #expect(duration < .seconds(60), "\(bytes.count) bytes in \(duration)")
     }
 }

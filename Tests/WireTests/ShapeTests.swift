@@ -31,7 +31,7 @@ private func text(_ shape: some JSONWritable) -> String { String(decoding: shape
 private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ shape: Shape) throws {
     let tolerant = try Shape(parsing: shape.jsonBytes, .tolerant)
     #expect(tolerant == shape)
-    // Strict reading finds a member that is written but not read.
+    // Strict reading detects a member that is written but not read.
     let strict = try Shape(parsing: shape.jsonBytes, .strict)
     #expect(strict == shape)
 }
@@ -249,7 +249,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 $0.outcome = [.failed, .cancelled]
                 $0.group = "g"
             })
-        // What is computed to nothing must not become a selection of everything.
+        // A computed empty selection must not become a selection of everything.
         let nothing = TaskSelection { $0.outcome = OneOrMore([]) }
         #expect(String(decoding: nothing.jsonBytes, as: UTF8.self) == #"{"outcome":[]}"#)
         try checkRoundTrip(
@@ -666,7 +666,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         try checkRoundTrip(Page(items: [node], nextCursor: nil))
         node.load = nil
         #expect(text(node).contains(#""load":null"#))
-        // A client keeps what a newer node says of itself.
+        // A client keeps unknown words of a newer node.
         let newer = text(node).replacing("launch", with: "newer").replacing("draining", with: "leaving")
         let read = try Node(parsing: Array(newer.utf8), .tolerant)
         #expect(read.roles.last?.rawValue == "newer" && read.state.rawValue == "leaving")

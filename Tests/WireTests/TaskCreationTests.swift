@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// `pointer code` of every fault, in the order they are found.
+/// `pointer code` of every fault, in the order of discovery.
 func faults<Shape: JSONReadable>(_ type: Shape.Type, _ text: String) -> [String] {
     do {
         _ = try Shape(parsing: Array(text.utf8))
