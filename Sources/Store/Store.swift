@@ -2,7 +2,8 @@ package import Base
 package import Core
 package import SQL
 
-/// The domain at rest: one method for each use, one transaction for each method.
+/// The domain at rest: one method for each use, one transaction for each method. The methods are on a face for their
+/// subject (``tasks``, ``sessions``, …).
 ///
 /// Time, identifiers and randomness are arguments. A method that changes state is durable when it returns.
 package final class Store: Sendable {
@@ -106,6 +107,9 @@ package final class Store: Sendable {
     package func close() { database.close() }
 
     package func backup(to path: String) async throws { try await database.backup(to: path) }
+
+    /// The number of writes performed for all callers, the janitor included.
+    package var performedWrites: Int { database.performedWrites }
 
     /// Proves that the database can be written.
     package func probe(at now: Timestamp) async throws {

@@ -97,8 +97,8 @@ struct Configuration {
         filesRoots = Self.roots(&values)
         buckets = BucketSetting.all(&values)
         contents = BucketSetting.contents(&values)
-        if contents != nil, buckets[Store.contentsBucket] != nil {
-            values.fault("bucket", "none is named \(Store.contentsBucket) where there is --contents")
+        if contents != nil, buckets[Store.Files.contentsBucket] != nil {
+            values.fault("bucket", "none is named \(Store.Files.contentsBucket) where there is --contents")
         }
         bucketCredentials = values.text("bucket-credentials").map(LocalFile.absolute)
         environmentCredentials = BucketCredentials(environment: environment)
@@ -221,7 +221,7 @@ struct Configuration {
     /// All buckets, by the names of their profiles.
     var allBuckets: [String: BucketSetting] {
         var all = buckets
-        if let contents { all[Store.contentsBucket] = contents }
+        if let contents { all[Store.Files.contentsBucket] = contents }
         return all
     }
 

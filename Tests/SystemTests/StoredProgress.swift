@@ -36,7 +36,7 @@ extension Scene {
                 presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),
             log: .none, onFatalError: { preconditionFailure("\($0)") })
         defer { store.close() }
-        return try await store.task(TaskID(row))
+        return try await store.tasks.read(TaskID(row))
     }
 
     /// Waits until a backup of the running service says that so many bytes of a task, by default the first, are synced.

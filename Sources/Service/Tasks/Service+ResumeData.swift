@@ -51,11 +51,11 @@ extension Service {
             _ = try await command(.cancel(reason: nil), task: task.id, ifRevision: revision)
             return .notResumable(reason: "The content in a bucket cannot be transferred to another task.")
         }
-        outlet.handle(try await store.hold(task.id, ifRevision: revision, at: clock.now))
+        outlet.handle(try await store.tasks.hold(task.id, ifRevision: revision, at: clock.now))
         do {
             return try await cancelHeld(task)
         } catch {
-            if let aftermath = try? await store.letGoOn(task.id, at: clock.now) { outlet.handle(aftermath) }
+            if let aftermath = try? await store.tasks.letGoOn(task.id, at: clock.now) { outlet.handle(aftermath) }
             throw error
         }
     }
@@ -64,7 +64,7 @@ extension Service {
     /// bytes, and the next start resumes it.
     private func cancelHeld(_ task: TaskRecord) async throws -> ResumeOutcome {
         await waitUntilStopped(task.id)
-        let stopped = try await store.task(task.id)
+        let stopped = try await store.tasks.read(task.id)
         // The file stays where it is.
         guard let progress = stopped.progress, let point = progress.kept.point, progress.keptOffset > 0,
             let kept = try await keptBytes(of: stopped)
@@ -78,10 +78,10 @@ extension Service {
         let aftermath =
             switch kept {
             case .file(let file):
-                try await store.cancel(
+                try await store.tasks.cancel(
                     task.id, keeping: file, length: progress.keptOffset, nonce: nonce, at: clock.now)
             case .upload(let upload):
-                try await store.cancel(
+                try await store.tasks.cancel(
                     task.id, keeping: upload, length: progress.keptOffset, nonce: nonce, at: clock.now)
             }
         outlet.handle(aftermath)
@@ -100,7 +100,7 @@ extension Service {
     private func waitUntilStopped(_ task: TaskID) async {
         await scheduler.waitUntilStopped(task)
         let deadline = clock.monotonic() + 10_000
-        while clock.monotonic() < deadline, (try? await store.isTaken(task)) == true {
+        while clock.monotonic() < deadline, (try? await store.tasks.isTaken(task)) == true {
             try? await Task.sleep(for: .milliseconds(100))
         }
     }
@@ -126,7 +126,7 @@ extension Service {
             let plain = try? sealer.open(sealed, boundTo: Self.tokenContext + "/\(app.rawValue)"),
             let token = try? ResumeToken(atRest: plain), token.version == 1, let nonce = [UInt8](base64URL: token.nonce)
         else { throw ServiceError.resumeDataInvalid(index: index) }
-        let kept = try await store.kept(for: nonce, app: app, at: clock.now)
+        let kept = try await store.tasks.kept(for: nonce, app: app, at: clock.now)
         let progress = try await progress(continuing: kept, token.point, token.segments, source: token.source)
         return (token.request, progress, nonce)
     }
@@ -160,12 +160,12 @@ extension Service {
         guard task.outcome == .failed || task.outcome == .cancelled, task.specification.kind == .download,
             let last = task.result?.progress, let point = last.kept.point
         else { return nil }
-        let nonce = Store.nonceOfRetry(task.id)
-        guard try await store.kept(for: nonce, app: task.app, at: clock.now) != nil else { return nil }
+        let nonce = Store.Tasks.nonceOfRetry(task.id)
+        guard try await store.tasks.kept(for: nonce, app: task.app, at: clock.now) != nil else { return nil }
         // A transfer that was cancelled a moment ago may still write.
         await scheduler.waitUntilStopped(task.id)
         guard await !scheduler.isTransferring(task.id),
-            let kept = try await store.kept(for: nonce, app: task.app, at: clock.now)
+            let kept = try await store.tasks.kept(for: nonce, app: task.app, at: clock.now)
         else { return nil }
         return (try await progress(continuing: kept, point, last.kept.segments, source: last.kept.source), nonce)
     }

@@ -68,7 +68,9 @@ extension Scheduler {
                 throw BucketFault.unexpected("No part of the content was written.")
             }
             // Stored before, so that a start after a crash does not fetch everything again.
-            guard try await finisher.store.keep(progress, of: finisher.task.id) else { return .interrupted(progress) }
+            guard try await finisher.store.tasks.keep(progress, of: finisher.task.id) else {
+                return .interrupted(progress)
+            }
             return .completed(outcome, taskResult, try await finisher.complete(upload, whole, mayBeDone: false))
         }
     }
@@ -152,19 +154,20 @@ extension Scheduler {
         let digest = result.digests[.sha256]?.hexadecimal ?? ""
         switch result.received {
         case .memory(let bytes):
-            _ = try await store.attach(.bytes(bytes, mediaType: nil, publicId: publicId), to: task.id, at: clock.now)
+            _ = try await store.files.attach(
+                .bytes(bytes, mediaType: nil, publicId: publicId), to: task.id, at: clock.now)
         case .file(_, let length):
             if let contents = settings.contents {
                 let file = try await folder.open(staged.path)
                 let object = try await contents.put(
                     file, as: contents.newKey(ofBody: publicId), store, folder.disk)
                 let body = NewTask.Body.objects([object], digest: digest, mediaType: nil, publicId: publicId)
-                _ = try await store.attach(body, to: task.id, at: clock.now)
+                _ = try await store.files.attach(body, to: task.id, at: clock.now)
                 return
             }
             try await staged.syncFolder()
             let body = NewTask.Body.file(staged.path, length: length, digest: digest, publicId: publicId)
-            if try await store.attach(body, to: task.id, at: clock.now) { staged.adopt() }
+            if try await store.files.attach(body, to: task.id, at: clock.now) { staged.adopt() }
         case .none, .parts: throw BucketFault.unexpected("The store sent no object.")
         }
     }
@@ -172,7 +175,7 @@ extension Scheduler {
 
 extension BucketFault {
     static func isGone(_ transfer: Transfer) -> BucketFault {
-        .isGone(transfer.knownDestination?.bucket ?? Store.contentsBucket)
+        .isGone(transfer.knownDestination?.bucket ?? Store.Files.contentsBucket)
     }
 
     /// The operator has removed a bucket from the settings.
