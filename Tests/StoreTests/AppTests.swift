@@ -122,7 +122,7 @@ struct AppTests {
     func `A long realm distinguishes protection spaces as a short one does`(_ length: Int) async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
-        // Nothing that an index could compress.
+        // Random bytes, which an index cannot compress.
         var generator = SeededGenerator(state: 1)
         let realm = String(
             (0..<length).map { _ in Character(UnicodeScalar(UInt8.random(in: 33...126, using: &generator))) })

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-/// Rows of multipart uploads: what has one is completed or aborted.
+/// Rows of multipart uploads: each is completed or aborted.
 struct BucketUploadTests {
     private func useless(_ fixture: StoreFixture) async throws -> [Int64] {
         try await fixture.store.files.uselessUploads(of: "b", at: fixture.now, limit: 10).map(\.row)
@@ -47,7 +47,7 @@ struct BucketUploadTests {
         _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: task.id, at: fixture.now)
         #expect(try await !note("u1", row, fixture))
         #expect(try await useless(fixture) == [row])
-        // The janitor did not find it, and forgot the row.
+        // The janitor did not find it, and deleted the row.
         try await fixture.store.files.forgetUpload(row: row, id: "u1")
         #expect(try await !note("u2", row, fixture))
         let left = try await fixture.store.files.uselessUploads(of: "b", at: fixture.now, limit: 10)

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Store
 
-/// What is due goes, however much it is, and in pieces that stay small.
+/// Due rows are removed completely, in small batches.
 @Suite struct CleaningTests {
-    /// Rows of tables, as `SELECT count(*)` has them.
+    /// The number of rows of a table.
     private func count(_ fixture: StoreFixture, _ body: @escaping @Sendable (Connection) throws -> Int64?) async throws
         -> Int64
     {
@@ -118,7 +118,7 @@ import Testing
                 "new", app: session.app, configuration: nil, description: nil, onlyCreates: false, at: fixture.now)
         }
         await #expect(throws: DomainError.notFound) { try await fixture.store.apps.addKey(key) }
-        // The lanes of both have a task; only one is somebody's.
+        // The lanes of both have a task; only one is claimed.
         let first = try await fixture.store.tasks.advance(
             settling: [], after: QueueCursor(), through: .everything, at: fixture.now
         ) { .tasks($0.lanes.map { ($0.id, 1) }) }
@@ -211,7 +211,7 @@ import Testing
         try await fixture.clean()
         fixture.store.close()
         let size = try #require(fileLength(fixture.folder.file("test.db")))
-        // What is kept free is 8 MiB.
+        // 8 MiB are kept free.
         #expect(size < 12 << 20)
     }
 
@@ -231,7 +231,7 @@ import Testing
     }
 }
 
-/// One transaction's work does not grow with the crowd it meets, counted in SQLite's own instructions.
+/// The cost of one transaction is bounded, counted in SQLite's instructions.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct CostTests {
     /// The writer's instructions for `body`.
     private func cost(_ fixture: StoreFixture, _ body: () async throws -> Void) async throws -> Int {
@@ -240,7 +240,7 @@ import Testing
         return try await fixture.store.database.write { $0.instructions } - before
     }
 
-    /// Expects that ten times the crowd costs less than twice the work.
+    /// Expects that ten times the rows cost less than twice the instructions.
     private func expectBounded(
         sourceLocation: SourceLocation = #_sourceLocation, _ run: (Int) async throws -> Int
     ) async throws {

@@ -8,12 +8,12 @@ import Testing
 @Suite struct DocumentTests {
     private let documents = Documents(sealer: Sealer(masterKey: Array(repeating: 7, count: 32)))
 
-    /// A value that came back.
+    /// A value after a round trip.
     private func returned<Value: Shape>(_ value: Value) throws -> Value {
         try documents.decode(Value.self, documents.encode(value))
     }
 
-    /// A property that is nil would not be missed when it is forgotten.
+    /// Expects that no property is `nil`: a forgotten one would not be missed.
     private func expectFull(_ value: Any, _ path: String = "") {
         let mirror = Mirror(reflecting: value)
         if mirror.displayStyle == .optional || mirror.displayStyle == .collection {
@@ -193,7 +193,7 @@ import Testing
         }
         let ranges = #""segments":{"total":9,"held":[{"offset":0,"end":5},{"offset":6,"end":9}]}"#
         #expect(try kept(#"\#(point),"durableOffset":8,\#(ranges)"#) == .segments(record, expected, source: 0))
-        // Without a resume point, bytes were useless then as well.
+        // Without a resume point the bytes were useless before, too.
         #expect(try kept(#""durableOffset":8"#) == Kept.none)
     }
 

@@ -58,7 +58,7 @@ struct EventTests {
         try await fixture.clean()
         #expect(try await fixture.store.sessions.events(of: session.id, after: 0, limit: 100).events.count == 12)
         fixture.advance(.seconds(1))
-        // In steps smaller than what is to go.
+        // In steps smaller than the number of due rows.
         #expect(try await fixture.store.upkeep.clean(.events, at: fixture.now, rows: 4).hasMore)
         await #expect(throws: DomainError.eventsExpired(oldestSeq: 5)) {
             try await fixture.store.sessions.events(of: session.id, after: 3, limit: 100)

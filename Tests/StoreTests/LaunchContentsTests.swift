@@ -5,7 +5,7 @@ import Testing
 @testable import SQL
 @testable import Store
 
-/// What a launch tells of many events.
+/// The contents of a launch with many events.
 @Suite struct LaunchContentsTests {
     @Test func `Completions are counted between any acknowledgement and any event`() async throws {
         let fixture = try await StoreFixture()

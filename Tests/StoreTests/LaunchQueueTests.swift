@@ -5,7 +5,7 @@ import Testing
 @testable import SQL
 @testable import Store
 
-/// Many launches, and what it costs to find the next one.
+/// Many launches, and the cost of finding the next one.
 @Suite struct LaunchQueueTests {
     @Test(.enabled(if: !TestStore.isOnServer))
     func `The cost of a claim does not depend on the number of due launches and apps`()
@@ -52,7 +52,7 @@ import Testing
         for app in apps { for name in ["1", "2", "3"] { try await stage.finishTask(in: name, of: app) } }
         var slots = LaunchSlots()
         var served: [AppID] = []
-        // The clock stands still: the order of the turns does not hang on it.
+        // The clock stands still, so the order does not depend on it.
         for _ in 0..<9 {
             for launch in try await LaunchStage.claim(stage.store, slots: slots, limit: 1, at: stage.now) {
                 slots.began(launch.id, of: launch.app, at: 0)
@@ -90,7 +90,7 @@ import Testing
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         try await stage.crowd(launches: launches, apps: apps)
-        // The first puts in their places those that the crowd left at the front.
+        // The first claim skips the launches at the front of the queue.
         #expect(try await stage.claim(limit: 2).count == 2)
         return try await stage.instructions {
             let claimed = try await stage.claim(limit: 4)
@@ -113,7 +113,7 @@ import Testing
 }
 
 extension LaunchStage {
-    /// Copies the only launch: so many more for its app, and one for each of so many other apps.
+    /// Copies the only launch: further launches of its app, and one for each of further apps.
     func crowd(launches: Int, apps: Int) async throws {
         let app = app
         try await store.database.write { db in
@@ -141,7 +141,7 @@ extension LaunchStage {
         }
     }
 
-    /// What the writer's statements ran for `body`.
+    /// The number of instructions of the writer's statements for `body`.
     func instructions(_ body: () async throws -> Void) async throws -> Int {
         let before = try await store.database.write { $0.instructions }
         try await body()

@@ -112,7 +112,7 @@ struct LaunchRuleTests {
         fixture.setAttached(true, session.id)
         _ = try await fixture.store.sessions.clientAttached(to: session.id, .wait, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
-        // Late, completing it still acknowledges.
+        // A late completion still acknowledges.
         _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         #expect(try await fixture.refresh(session).acknowledgedSeq == 3)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-/// Parking and releasing more launches than one transaction takes.
+/// Parking and releasing more launches than one transaction handles.
 @Suite struct LaunchSettlingTests {
     private static let count = Store.Launches.settledAtOnce * 2 + 50
 
@@ -28,7 +28,7 @@ import Testing
         stage.advance(by: .seconds(3600))
         try await stage.webhook { $0.state = .enabled }
         #expect(try await stage.count(in: "pending") == Store.Launches.settledAtOnce)
-        // Until all have their time, none goes.
+        // No launch is sent until all have their times.
         #expect(try await stage.claim().isEmpty)
         _ = try await stage.settle()
         #expect(try await stage.count(in: "pending") == Self.count)
@@ -43,7 +43,7 @@ import Testing
         try await stage.webhook { $0.state = .enabled }
         _ = try await stage.settle()
         #expect(try await stage.count(in: "pending") == Self.count)
-        // What was never parked keeps its time.
+        // A launch that was never parked keeps its time.
         #expect(try await stage.claim().count == 4)
         try await stage.webhook { $0.state = .paused }
         try await stage.webhook { $0.url = nil }
@@ -94,9 +94,9 @@ import Testing
 }
 
 extension LaunchStage {
-    /// Settles to the end.
+    /// Settles until the end.
     ///
-    /// - Returns: How many launches were parked after each piece.
+    /// - Returns: The number of parked launches after each batch.
     fileprivate func settle() async throws -> [Int] {
         var parked: [Int] = []
         while try await store.launches.agenda(at: now).hasUnsettled {

@@ -83,7 +83,7 @@ import Testing
         #expect(launch.state.name == "exhausted")
         #expect(launch.attempts.count == 11)
         #expect(try await stage.store.sessions.read(session).openLaunch == nil)
-        // Nothing new, nothing launched; something new, a new launch.
+        // Without a new reason there is no launch; with one there is.
         _ = try await stage.store.launches.askRules(of: [session], at: stage.now)
         #expect(try await stage.launches().count == 1)
         try await stage.finishTask(in: "a")
@@ -165,16 +165,16 @@ import Testing
         #expect(try await redeliver(one) == [[0, 0], [0, 0], [0, 0]])
         one.createdAfter = stage.now
         #expect(try await redeliver(one) == [[0, 0]])
-        // The second of "a", and "c"; then "b"; the first of "a" has the second before it.
+        // The second of "a", and "c"; then "b"; the first of "a" waits for the second.
         #expect(try await redeliver(filter) == [[2, 2], [1, 1], [1, 0]])
         let launches = try await stage.launches()
         #expect(
             launches.map(\.state.name) == ["exhausted", "pending", "completed", "pending", "pending", "pending"])
         let session = try #require(launches[3].session)
         #expect(try await stage.store.sessions.read(session).openLaunch == launches[3].launchId)
-        // What was asked for goes before what comes by itself.
+        // Requested redeliveries precede scheduled attempts.
         #expect(Set(try await stage.claim(limit: 3).map(\.sessionIdentifier)) == ["a", "b", "c"])
-        // What is under way is not sent twice.
+        // An attempt in flight is not repeated.
         one.states = [.delivering]
         (one.createdAfter, one.createdBefore) = (nil, nil)
         #expect(try await redeliver(one) == [[0, 0], [1, 0], [0, 0], [0, 0]])
@@ -313,7 +313,7 @@ import Testing
         stage.advance(by: .seconds(31))
         let fifth = try await stage.claim(limit: 1)[0]
         try await stage.report(fifth, failed)
-        // Open: what is due is put off, without a charge.
+        // Open: due launches are delayed without a charge.
         #expect(try await stage.claim().isEmpty)
         let agenda = try await stage.store.launches.agenda(at: stage.now)
         #expect(!agenda.hasDueLaunches)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Store
 
-/// A store that is carried from a file to a server and back.
+/// A store that is moved from a file to a server and back.
 @Suite(.enabled(if: PostgreSQL.isAvailable && !TestStore.isOnServer)) struct MovingTests {
     @Test func `All rows are moved, and new rows get new numbers`() async throws {
         var walk = try await Walk(seed: 9)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Store
 
-/// Nodes that share a store: each is a store of its own on one database.
+/// Nodes that share a store: each has its own handle of one database.
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 final class NodeTests {
     private let database: PostgreSQLDatabase
@@ -31,10 +31,10 @@ final class NodeTests {
             })
     }
 
-    /// Another node, or one that starts again.
+    /// Another node, or a restarted one.
     private func node(_ name: String) throws -> StoreFixture { try Self.node(name, database, fatal) }
 
-    /// Has a node be silent for too long, as far as the server knows.
+    /// Lets a node's lease expire, for the server.
     private func silence(_ node: String) async throws {
         try await database.query("UPDATE node SET lease_until = now() - interval '1 second' WHERE id = '\(node)'")
     }
@@ -137,7 +137,7 @@ final class NodeTests {
         }
         #expect(seen.withLock { $0.map(\.0) } == [2])
         #expect(seen.withLock { $0.map(\.1) } == [3])
-        // Three are under way: a host that takes no more is not looked at.
+        // Three are in flight: a full host is not scanned.
         let full = Locked(0)
         _ = try await second.store.tasks.advance(
             settling: [], after: QueueCursor(), through: QueueSieve(room: { _, _ in 3 }, mayStart: { _ in true }),
@@ -247,7 +247,7 @@ final class NodeTests {
         #expect(try await first.refresh(session).countOfBytesReceived == 0)
     }
 
-    // MARK: Death
+    // MARK: Takeover
 
     @Test func `A silent node's tasks are taken over, and it can store nothing more`() async throws {
         let session = try await first.makeSession()
@@ -290,7 +290,7 @@ final class NodeTests {
         let session = try await first.makeSession()
         try await first.create((0..<Store.Tasks.commandGroup + 3).map { _ in first.download() }, in: session)
         #expect(try await first.claim().count == Store.Tasks.commandGroup + 3)
-        // It ended without a word, and its row was taken away by one that could not take over all.
+        // The node died, and its row was deleted by a node that could not take over everything.
         try await database.query("DELETE FROM node WHERE id = 'first'")
         #expect(
             try await second.store.tasks.recoverInterrupted(at: second.now, afterCrash: true).recovered.interrupted == 0
@@ -303,7 +303,7 @@ final class NodeTests {
             try await database.query("SELECT 1 FROM live WHERE crashes > 0").isEmpty, "it was not the fault of these")
     }
 
-    /// A node dies, is taken over by the other, and starts again.
+    /// A node dies, another one takes over, and the first restarts.
     private func restart(_ dead: String, takenOverBy heir: StoreFixture, afterCrash: Bool) async throws
         -> Store.Tasks.Recovered
     {
@@ -326,7 +326,7 @@ final class NodeTests {
         _ = try await restart("third", takenOverBy: second, afterCrash: true)
         #expect(try await crashes() == 1)
 
-        // One is in flight elsewhere when its second crash is told, one waits.
+        // One task is in flight elsewhere when its second crash is reported, the other waits.
         let fourth = try node("fourth")
         #expect(try await fourth.claim().count == 2)
         try await silence("fourth")
@@ -344,7 +344,7 @@ final class NodeTests {
         #expect(try await crashes() == 2)
         try await expectSoundLedger(second)
 
-        // The third one was of the task that ran alone.
+        // The third crash was of the task that ran alone.
         try await database.query("UPDATE live SET stage = 'active', node = 'fourth' WHERE task = \(tasks[1].rawValue)")
         let last = try await restart("fourth", takenOverBy: second, afterCrash: true)
         #expect(last.failed == 1)
@@ -401,7 +401,7 @@ final class NodeTests {
 
     // MARK: Files
 
-    /// A task that has bytes on the first node's disk and waits.
+    /// A waiting task with bytes on the first node's disk.
     private func waiting(_ verdict: (TaskProgress) -> Settlement.Verdict, in session: SessionRecord) async throws
         -> TaskID
     {
@@ -546,7 +546,7 @@ final class NodeTests {
         let revision = try await first.store.sessions.read(session.id).revision
         try await first.store.sessions.reset(session.id)
         #expect(try await second.store.sessions.read(session.id).revision > revision)
-        // It has not heard of it yet.
+        // The second node has not read the reset yet.
         try await save(second, before: ["a", "b"], after: ["a", "b", "c"])
         #expect(try await stored() == [line("c")])
     }
@@ -601,7 +601,7 @@ final class NodeTests {
         await #expect(throws: DomainError.notFound) { try await second.store.sessions.read("two", app: app) }
     }
 
-    // MARK: What a node tells
+    // MARK: Figures of nodes
 
     @Test func `Nodes publish their figures, and are drained by a row`() async throws {
         var profile = NodeProfile()

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Store
 
-/// Objects in the bucket of contents: each is noted, or named, or both are over.
+/// Objects in the bucket of contents: each has an upload row or a reference, or is removed.
 struct ObjectTests {
-    /// Keys that are to be removed.
+    /// Keys of objects to be removed.
     private func useless(_ fixture: StoreFixture) async throws -> [String] {
         try await fixture.store.files.uselessUploads(of: Store.Files.contentsBucket, at: fixture.now, limit: 10).map(
             \.key)
@@ -81,7 +81,7 @@ struct ObjectTests {
             new.body = body
             return try await fixture.create(new, in: session)
         }
-        // What a row names cannot be taken for removal.
+        // A referenced object cannot be removed.
         let row = try await fixture.store.files.beginUpload(
             of: TaskID(0), bucket: Store.Files.contentsBucket, key: "k", at: fixture.now)
         #expect(try await !fixture.store.files.claimRemoval(ofObject: "k", row: row))

@@ -5,11 +5,11 @@ import Testing
 
 @testable import Store
 
-/// What a stored plan of a move to a destination keeps from being done to its task.
+/// Commands that a stored plan of a move prevents for its task.
 struct PlannedMoveTests {
     private static let move = PlannedMove { $0.destination = Destination(root: "out", path: "a.bin", replace: true) }
 
-    /// Two tasks under way, the first with a plan.
+    /// Two active tasks, the first with a plan.
     private struct Tasks {
         let fixture: StoreFixture
         let session: SessionRecord

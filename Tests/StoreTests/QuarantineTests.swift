@@ -23,7 +23,7 @@ struct QuarantineTests {
         try await look(fixture) { $0.suspect.map { .alone($0.task, $0.lane) } ?? .tasks([]) }.claimed.first
     }
 
-    /// Two tasks that two crashes found under way, and one that waited.
+    /// Two tasks that were active in two crashes, and a third that waited.
     private func suspects() async throws -> (StoreFixture, [TaskRecord]) {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
@@ -31,7 +31,7 @@ struct QuarantineTests {
         for _ in 1...2 {
             _ = try await fixture.claim()
             _ = try await fixture.store.tasks.recoverInterrupted(at: fixture.now, afterCrash: true)
-            // A start that dies before the mark is removed finds nobody to count it against.
+            // A start that dies before it removes the marker has no task to count it against.
             _ = try await fixture.store.tasks.recoverInterrupted(at: fixture.now, afterCrash: true)
         }
         return (fixture, tasks + [try await fixture.create(fixture.download(), in: session)])

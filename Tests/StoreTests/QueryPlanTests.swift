@@ -3,12 +3,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// How SQLite carries out each statement of the store: by an index, and in its order.
+/// SQLite's plan of each statement of the store: by an index, and in its order.
 ///
-/// The statements are read from the sources, so that none can be forgotten: every call of a connection starts with its
+/// The statements are read from the sources, so that none is missing: every call of a connection begins with its
 /// literal.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct QueryPlanTests {
-    /// Statements that scan or sort, by how they begin, and what bounds them.
+    /// Statements that scan or sort, by their beginning, with their bound.
     private static let reasoned: [(beginning: String, bound: String)] = [
         ("SELECT DISTINCT node FROM useless_file", "files that are to be removed, when a node has died"),
         ("SELECT app FROM deleted_app ORDER BY app LIMIT 100", "in the order of its key, a hundred"),
@@ -126,7 +126,7 @@ import Testing
         try texts("EXPLAIN QUERY PLAN " + sql, column: 3, handle)
     }
 
-    /// Those that statements are to use: not what keeps a key unique.
+    /// The indexes for statements, without those of unique keys.
     private static func indexes(_ handle: OpaquePointer?) throws -> [String] {
         try texts("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL", column: 0, handle)
     }
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    /// The string literal that a text begins with, on one line.
+    /// The string literal at the beginning of a text, on one line.
     private static func literal(_ text: Substring) -> String? {
         guard let match = text.prefixMatch(of: /"""(?s:(.*?))"""/)?.1 ?? text.prefixMatch(of: /"([^"]*)"/)?.1 else {
             return nil

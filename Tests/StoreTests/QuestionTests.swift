@@ -215,7 +215,7 @@ struct AttachmentVerbTests {
         }
         _ = try await store.sessions.acknowledge(through: 1, epoch: 2, in: session.id, at: fixture.now)
         fixture.advance(.seconds(100))
-        // Once one was taken over, nobody acts without the epoch any more.
+        // After a takeover every client needs the epoch.
         await #expect(throws: DomainError.attachmentFenced) {
             try await store.sessions.acknowledge(through: 2, epoch: nil, in: session.id, at: fixture.now)
         }

@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 
 struct QueueTests {
-    /// What a look at the queue showed, and asked.
+    /// The result of one scan of the queue, and its query.
     private struct Look: Sendable {
         var origins: [String] = []
         var lanesAsked = 0

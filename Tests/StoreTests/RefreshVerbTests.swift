@@ -152,7 +152,7 @@ import Testing
         #expect(try await stage.launches().contains { $0.kind == .handleEvents })
         let (_, other) = try await stage.startTask(in: "n")
         #expect(try await stage.store.tasks.read(other).state == .running)
-        // Allowed again, it runs.
+        // Once allowed again, it runs.
         _ = try await stage.store.apps.setConditions(Conditions(), .available, at: stage.now)
         try await stage.change { $0.backgroundRefreshStatus = .available }
         let (_, later) = try await stage.startTask(in: "d", discretionary: true)
@@ -165,7 +165,7 @@ import Testing
         let (_, other) = try await stage.startTask(in: "n")
         _ = try await stage.store.apps.cancelForbiddenTasks(at: stage.now)
         #expect(try await stage.store.tasks.read(task).state == .running)
-        // As a crash leaves it: the word is kept, what follows is not.
+        // The state after a crash: the status is stored, its consequences are not.
         var denied = DeclaredConditions()
         denied.refreshStatus = .denied
         let document = stage.store.documents.encode(denied)

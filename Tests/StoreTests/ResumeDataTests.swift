@@ -35,7 +35,7 @@ struct ResumeDataTests {
         await #expect(throws: DomainError.resumeDataSpent) {
             try await fixture.create([continued(fixture)], in: session)
         }
-        // The same order again is no second use.
+        // The same order again does not use the data twice.
         #expect(try await fixture.create([first], in: session)[0].isExisting)
         #expect(try await fixture.store.files.isNeeded(file: "partial/resume-1"))
     }
@@ -49,7 +49,7 @@ struct ResumeDataTests {
         let tasks = try await fixture.create((0..<3).map { _ in fixture.download() }, in: session).map(\.task.id)
         _ = try await fixture.store.tasks.command(.suspend, task: tasks[1], at: fixture.now)
         for task in tasks { _ = try await fixture.store.tasks.hold(task, at: fixture.now) }
-        // The app wants it suspended meanwhile.
+        // The app suspends it meanwhile.
         _ = try await fixture.store.tasks.command(.suspend, task: tasks[2], at: fixture.now)
         _ = try await fixture.store.tasks.recoverInterrupted(at: fixture.now)
         var phases: [TaskLife.Phase?] = []
@@ -154,7 +154,7 @@ struct ResumeDataTests {
         #expect(late.filesToRemove.isEmpty)
         #expect(try await fixture.store.files.isNeeded(file: file))
         #expect(try await fixture.store.files.discarded(limit: 10).isEmpty)
-        // A task that goes on with it, and is cancelled in the same way before it began.
+        // A task from the data that is cancelled in the same way before it has begun.
         var continued = fixture.download()
         continued.resumeNonce = nonce
         continued.progress = TaskProgress()
@@ -238,7 +238,7 @@ struct IdempotencyVerbTests {
             of: session.app, to: Array("canary-rotated".utf8), previousExpiresAt: fixture.now + .seconds(1),
             at: fixture.now)
         try await fixture.store.apps.record(recording("k", secret: true), at: fixture.now)
-        // All of it can be read by who has the key.
+        // The secrets can be read with the key.
         #expect(try await fixture.store.apps.webhookSecrets(of: session.app, at: fixture.now).count == 2)
         let found = try await fixture.store.questions.credentials(
             host: "H", port: 1, app: session.app, session: session.id)

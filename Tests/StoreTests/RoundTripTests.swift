@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-/// How often a server is waited for. With many nodes each of these is time in which the others wait for their turn.
+/// The number of round trips to a server. Other nodes wait for their turn meanwhile.
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 struct RoundTripTests {
     private let database: PostgreSQLDatabase
@@ -23,7 +23,7 @@ struct RoundTripTests {
 
     /// The round trips of each commit since the last call.
     private func counted() async throws -> [Int] {
-        // Commits are told before the next closure has its turn.
+        // A commit is reported before the next closure runs.
         try await fixture.store.database.write { _ in }
         return commits.withLock { $0.takeAll() }
     }
@@ -45,7 +45,7 @@ struct RoundTripTests {
             #expect(running.count == 20)
             trips += try await counted()
         }
-        // The first look does not know which apps have anything queued.
+        // The first scan does not know the apps with queued tasks.
         #expect(trips == [3, 2, 2])
     }
 

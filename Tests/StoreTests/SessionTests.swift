@@ -106,7 +106,7 @@ struct SessionTests {
         let task = try await fixture.create(fixture.download(), in: next.session)
         #expect(task.number == 1)
         await #expect(throws: DomainError.notFound) { try await fixture.store.sessions.read(session.id) }
-        // Late, it acknowledges what nobody reads any more and makes no event.
+        // A late completion acknowledges an invalid session without an event.
         _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         #expect(try await fixture.refresh(next.session).lastEventSeq == 0)
@@ -139,7 +139,7 @@ struct SessionTests {
         #expect(gone.state.phase == .invalid)
         #expect(aftermath.transfersToStop == [active[2].id])
         #expect(try await fixture.store.apps.read(session.app).unfinishedTasks == 0)
-        // What comes too late changes nothing and leaves no file.
+        // A late settlement changes nothing and leaves no file.
         let late = try await fixture.settle(fixture.completion(active[2].id))
         #expect(late.filesToRemove == ["partial/\(active[2].id.rawValue)"])
         #expect(try await fixture.store.apps.read(session.app).unfinishedTasks == 0)

@@ -110,7 +110,7 @@ struct SettlementTests {
         try await expectSoundLedger(fixture)
     }
 
-    /// A download that its transfer has taken.
+    /// A claimed download.
     private static func claimedTask(_ fixture: StoreFixture) async throws -> ClaimedTask {
         _ = try await fixture.create(fixture.download(), in: try await fixture.makeSession())
         return try #require(try await fixture.claim().first)
@@ -129,7 +129,7 @@ struct SettlementTests {
         #expect(resumed.phase == (isDelayed ? .delayed : .queued))
         var done = fixture.completion(task.id)
         done.request = task.specification.request
-        // The commit that completes it takes the next tasks from the queue.
+        // The commit that completes it claims the next tasks.
         let taken = try await fixture.store.tasks.advance(
             settling: [done], after: QueueCursor(), through: .everything, at: fixture.now
         ) { .tasks($0.lanes.map { ($0.id, 10) }) }
@@ -155,7 +155,7 @@ struct SettlementTests {
         try await fixture.settle(done)
         let stored = try await fixture.store.tasks.read(task.id)
         #expect(stored.phase == (isSuspended ? .suspended : .queued))
-        // The bytes went with the content.
+        // The bytes are part of the content.
         #expect(stored.progress?.kept == Kept.none)
         try await expectSoundLedger(fixture)
     }
@@ -190,7 +190,7 @@ struct SettlementTests {
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
         _ = try await fixture.claim()
         await #expect(throws: (any Error).self) {
-            // The same question twice breaks the second settlement.
+            // A duplicate question breaks the second settlement.
             let kind = Question.Kind.delayedRequest
             try await fixture.settle(fixture.ask(tasks[0], "q", kind), fixture.ask(tasks[1], "q", kind))
         }
@@ -200,5 +200,5 @@ struct SettlementTests {
     }
 }
 
-/// What a test did not expect to see.
+/// A result that a test does not expect.
 struct Unexpected: Error {}

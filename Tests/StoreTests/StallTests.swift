@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-/// What the store makes of a session without progress.
+/// The store's handling of a session without progress.
 struct StallTests {
     private let fixture: StoreFixture
     private let session: SessionRecord
@@ -16,7 +16,7 @@ struct StallTests {
         start = fixture.now
     }
 
-    /// Lets the session's interval pass, and judges it.
+    /// Lets the session's interval end, and evaluates the stall.
     @discardableResult
     private func judge() async throws -> Aftermath {
         fixture.advance(.seconds(10))
@@ -48,7 +48,7 @@ struct StallTests {
         #expect(try await fixture.kinds(session) == [.didStall])
         let launch = try #require(try await fixture.openLaunch(session))
         #expect(try await Launches.reasons(of: launch, fixture.store) == .tasksStalled)
-        // Once: until a task makes progress, no interval ends again.
+        // Only once: without progress no further interval ends.
         try await judge()
         #expect(try await fixture.kinds(session) == [.didStall])
         #expect(try await Launches.count(of: fixture.store) == 1)

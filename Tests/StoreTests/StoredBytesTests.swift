@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-/// What an app keeps here: bodies, and the contents of its finished tasks.
+/// The stored bytes of an app: bodies, and the contents of its finished tasks.
 struct StoredBytesTests {
     private func contents(
         _ fixture: StoreFixture, _ session: SessionRecord, _ place: NewContent.Place, length: Int64
@@ -78,7 +78,7 @@ struct StoredBytesTests {
         try await fixture.settle(fixture.completion(waiting.id))
         #expect(try await stored(fixture, session) == 16)
         await #expect(throws: DomainError.storedBytesExceeded(index: 0)) { try await create([fixture.download()]) }
-        // A task that exists already is told in any case.
+        // An existing task is returned in any case.
         try await create([fixture.download { $0.clientTaskId = "c" }])
     }
 }

@@ -152,7 +152,7 @@ struct TaskCommandTests {
         #expect((step.matched, step.changed, step.last) == (3, 3, 3))
         let (rest, _) = try await store.tasks.command(
             .suspend, TaskFilter(group: "g"), in: session.id, after: 3, limit: 3, at: fixture.now)
-        // It has looked at three, and not beyond.
+        // The command has examined three tasks, and no more.
         #expect((rest.matched, rest.changed, rest.last) == (1, 1, 6))
         let (again, _) = try await store.tasks.command(
             .suspend, TaskFilter(), in: session.id, after: 0, limit: 100, at: fixture.now)

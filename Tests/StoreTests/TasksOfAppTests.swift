@@ -4,9 +4,9 @@ import Testing
 
 @testable import Store
 
-/// The list of an app's tasks, whatever their session.
+/// The list of an app's tasks of all sessions.
 @Suite struct TasksOfAppTests {
-    /// Two sessions of one app, whose tasks were created in turns, a second between any two, and a task of another app.
+    /// Two sessions of one app, whose tasks were created alternately, a second apart, and a task of another app.
     private struct Scene {
         let fixture: StoreFixture
         let app: AppID
@@ -104,7 +104,7 @@ import Testing
         let scene = try await Scene()
         _ = try await scene.fixture.store.sessions.forget(scene.sessions[0].id, at: scene.fixture.now)
         let left = all.filter { $0.hasPrefix("second") }
-        // A page that is full says that there may be more.
+        // A full page may be followed by another.
         #expect(try await scene.names(limit: 2) == Array(left[..<2]))
         #expect(try await scene.names(TaskFilter(clientTaskId: "c1"), limit: 1) == ["second/1"])
         try await scene.fixture.clean()

@@ -2,16 +2,16 @@ import Core
 import TestSupport
 import Testing
 
-/// What a naive implementation of Apple's background transfers gets wrong, line by line. Where another suite shows a
-/// line, the table names the tests that do; the scenes of the others stand below it.
+/// Errors of a naive implementation of Apple's background transfers, line by line. If another suite covers a line, the
+/// table names its tests; the other lines have their tests below it.
 ///
-/// Not among them:
-/// - A limiter that makes each launch wait longer (0, 60, 120, 240 s): there is none in this version. What a receiver
-///   can provoke without end is bounded instead: a completion that acknowledges nothing delays the next launch.
-/// - Tasks that are discretionary because they were made in the background: a server's client is neither in the
-///   background nor in the foreground, so `isDiscretionary` says it alone.
+/// Not covered:
+/// - A limiter that delays each launch further (0, 60, 120, 240 s): this version has none. The calls that a receiver
+///   could cause without end are limited instead: a completion that acknowledges nothing delays the next launch.
+/// - Tasks that are discretionary because they were created in the background: a server's client is neither in the
+///   background nor in the foreground, so `isDiscretionary` alone decides.
 @Suite struct AcceptanceTests {
-    /// What tests in another file of this folder show.
+    /// Tests in another file of this folder that cover a line.
     struct Line: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let file: String
@@ -133,7 +133,7 @@ import Testing
     @Test(arguments: shownElsewhere)
     func `A line that another suite shows names existing tests`(_ line: Line) throws {
         let bytes = try #require(readFile("\(repository)/Tests/SystemTests/\(line.file).swift"), "\(line.file)")
-        // A sentence in backticks is the first thing in backticks behind its attribute.
+        // The first text in backticks after the attribute is the name of the test.
         let sentences = String(decoding: bytes, as: UTF8.self).split(separator: "@Test").dropFirst().compactMap {
             $0.split(separator: "`", omittingEmptySubsequences: false).dropFirst().first.map(String.init)
         }
@@ -194,7 +194,7 @@ import Testing
             for number in 0..<count {
                 group.addTask {
                     let task = try await scene.download("/a")
-                    // Some are met before they start, some under way, some when they are over.
+                    // Some are cancelled before their start, some in flight, some after their end.
                     if number % 3 > 0 { _ = try await scene.api.get("/v1/sessions/s/tasks/\(task)?wait=0") }
                     let answer = try await scene.api.post("/v1/sessions/s/tasks/\(task)/cancel")
                     #expect([202, 409].contains(answer.status), "\(answer.text)")

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 4: apps, keys and the webhook of an app.
+/// docs/api.md "Keys" and docs/operating.md "Keys and secrets": apps, keys and an app's webhook.
 @Suite struct AppTests {
     private func makeApp(_ scene: Scene, _ identifier: String, _ more: [String: JSON] = [:]) async throws -> JSON {
         var members: [String: JSON] = ["identifier": .string(identifier)]
@@ -245,7 +245,8 @@ import Testing
         }
     }
 
-    /// With one place left, of lines the first new one gets it; known ones get their task, broken ones their problem.
+    /// With a limit of one more task, the first new line gets it; known lines get their task, invalid ones their
+    /// problem.
     private func linesGetTheirOwnAnswers(_ scene: Scene, _ app: APIClient) async throws {
         expect(try await app.post("/v1/sessions/s/tasks/2/cancel"), 202)
         try await eventually("there is one place") { try await app.get("/v1/app").json["usage"]["tasks"] == 1 }
@@ -285,7 +286,7 @@ import Testing
     }
 }
 
-/// A time as the API wants it.
+/// A time in the API's form.
 func timestamp(secondsFromNow seconds: Int) -> String {
     (Timestamp(milliseconds: wallMilliseconds()) + .seconds(seconds)).rfc3339
 }

@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Three nodes, in short: what one commits reaches the others, and they go on with what a dead one had.
+/// Three nodes, briefly: commits of one reach the others, which resume a dead node's work.
 @Suite(
     .serialized, .enabled(if: PostgreSQL.isAvailable && SeaweedFS.isAvailable && !TestStore.isOnServer)
 )
@@ -41,7 +41,7 @@ struct ClusterTests {
         let (cancelled, suspended) = (try await scene.download("/long"), try await scene.download("/long"))
         try await eventually("both are under way") { scene.origin.inFlight.now == 2 }
         try await scene.waitFor("has bytes", task: suspended) { $0["countOfBytesReceived"].int ?? 0 > 9 << 20 }
-        // One of these two is not who has them.
+        // At least one of these two does not run them.
         let (second, third) = (Cluster.api(scene.service.nodes[1]), Cluster.api(scene.service.nodes[2]))
         expect(try await second.post("/v1/sessions/s/tasks/\(cancelled)/cancel"), 202)
         expect(try await third.post("/v1/sessions/s/tasks/\(suspended)/suspend"), 200)

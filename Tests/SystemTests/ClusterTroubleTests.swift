@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Three nodes, at length: limits that hold over all of them, nodes that stand still or leave, and what each can see of the others.
+/// Three nodes, at length: common limits, suspended and leaving nodes, and their view of each other.
 @Suite(
     .serialized, .enabled(if: PostgreSQL.isAvailable && SeaweedFS.isAvailable && !TestStore.isOnServer)
 )
@@ -13,7 +13,7 @@ struct ClusterTroubleTests {
         let scene = try await Cluster.scene(configuration: ["httpMaximumConnectionsPerHost": 7])
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
-        // Nothing ends before all are ordered, however slow that is.
+        // No task ends before all are created, however slow that is.
         let gate = Gate()
         scene.origin.serve("/d", .text("x"), always: [.hold(gate), .delayHead(.milliseconds(20))])
         let count = 1020

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Section 10: bodies and content.
+/// docs/transfers.md "Content": bodies and content.
 @Suite struct BodyTests {
     private func digestField(_ bytes: [UInt8]) -> String {
         let hex = Array(Content.sha256(of: bytes).utf8)
@@ -201,7 +201,7 @@ import Testing
             expectProblem(try await scene.content(number, headers: range), 410, "content-expired")
         }
         expect(try await scene.api.send("HEAD", "/v1/sessions/s/tasks/\(number)/content"), 410)
-        // What is logged later comes later.
+        // Later log lines arrive later.
         #expect(try await scene.service.terminate() == .exited(0))
         let lines = scene.service.errors.split(separator: "\n").filter {
             $0.contains(#""level":"error""#) && $0.contains(#""length":300000"#)

@@ -4,11 +4,11 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Section 8 under the service's own crashes: no task can keep the service down.
+/// docs/operating.md "Crashes": no task can keep the service down.
 @Suite struct CrashTests {
     private static let faults = [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE]
 
-    /// Ends the service by a fault's signal and starts it again.
+    /// Ends the service with a fault's signal and restarts it.
     private func crash(_ scene: Scene, by signal: Int32 = SIGSEGV) async throws {
         scene.service.signal(signal)
         #expect(try await scene.service.waitForExit() == .killed(signal))
@@ -43,7 +43,7 @@ import Testing
             guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("SigBlk:") }),
                 let blocked = UInt64(line.split(separator: "\t").last ?? "", radix: 16)
             else { continue }
-            // abort(3) lets its own through.
+            // abort(3) unblocks its own signal.
             for signal in Self.faults where signal != SIGABRT {
                 #expect(blocked & 1 << UInt64(signal - 1) == 0, "\(signal)\n\(status)")
             }
@@ -64,7 +64,7 @@ import Testing
             try await crash(scene)
             try await eventually("the origin sees it gone") { patience.waiting + silence.waiting <= 2 }
         }
-        // The suspects wait for their turn, and others need not wait for them.
+        // The suspects wait for their turn, and other tasks do not wait for them.
         let suspect = try await scene.task(bad)
         #expect(suspect["state"] == "running" && suspect["waitingFor"][0]["detail"].string != nil, "\(suspect)")
         patience.open()

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What operators watch the service with: alerts and a dashboard that name what `/metrics` has.
+/// The operators' alerts and dashboard use the names in `/metrics`.
 @Suite struct DeployTests {
     private let rules: String
     private let dashboard: String
@@ -15,7 +15,7 @@ import Testing
         dashboard = try text("deploy/grafana-dashboard.json")
     }
 
-    /// The words of a text that are names of metrics.
+    /// The names of metrics in a text.
     private func metrics(in text: String) -> Set<String> {
         let words = text.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_")) }.map(String.init)
         return Set(words.filter { $0.hasPrefix("urlsessiond_") || $0.hasPrefix("process_") })
@@ -24,7 +24,7 @@ import Testing
     @Test func `Every metric of the alerts and the dashboard exists, and the dashboard shows all metrics`()
         async throws
     {
-        // Some are there only where there is a bucket.
+        // Some metrics exist only with a bucket.
         let service = try await ServiceProcess(
             ["--bucket", "archive=s3://bucket/?endpoint=http://127.0.0.1:9"],
             environment: ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"])
@@ -63,7 +63,7 @@ import Testing
         #expect(compose.contains("\"\(opening)\"") && compose.contains("user: \"10001\""))
         let scene = try await Scene(configuration: nil)
         for path in ["/receiver.py", "/"] { scene.origin.serve(path, .text("content of \(path)")) }
-        // Another user has to get there, which not every folder of temporary files allows.
+        // Another user needs access, which not every temporary folder permits.
         let folder = TemporaryFolder(in: "/tmp")
         for place in ["app", "inbox"] {
             try FileManager.default.createDirectory(atPath: folder.file(place), withIntermediateDirectories: true)

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What broke is told in the words of the field, with address and port, and without the secrets of a URL.
+/// Errors are described in the field's words, with address and port, and without the secrets of a URL.
 @Suite struct ErrorWordsTests {
     private let secret = "?signature=c2VjcmV0"
 
@@ -52,14 +52,14 @@ import Testing
         #expect(refused["error"].string == "Could not connect to 127.0.0.1:\(port): connection refused.", "\(refused)")
     }
 
-    /// The answer to a ping: the attempt.
+    /// The response to a ping: the attempt.
     private func ping(_ url: String, _ scene: Scene) async throws -> JSON {
         let changed = try await scene.api.patch("/v1/app", ["webhook": ["url": .string(url), "state": "enabled"]])
         try #require(changed.status == 200, "\(changed.text)")
         return try await scene.api.post("/v1/app/webhook/ping").json
     }
 
-    /// The error of the last attempt of a task that is retried.
+    /// The error of the last attempt of a retried task.
     private func lastError(of number: Int, _ scene: Scene) async throws -> JSON {
         let error = try await eventually("an attempt of task \(number) fails") { () -> JSON? in
             let task = try await scene.api.get("/v1/sessions/s/tasks/\(number)").json

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 11 and 19: the log of a session, and who reads it.
+/// docs/concepts.md "Events" and "Attachment": the log of a session, and its readers.
 @Suite struct EventTests {
     private let events = "/v1/sessions/s/events"
 

@@ -3,7 +3,7 @@ import Core
 import TestSupport
 import Testing
 
-/// A disk with less room than the downloads want: 48 MiB, of which 2 stay free.
+/// A disk too small for the downloads: 48 MiB, of which 2 stay free.
 @Suite(.enabled("a mount namespace of one's own is needed (unshare -rm)") { await SmallDisk.canBeHad() })
 struct FullDiskTests {
     private static let floor = 2 << 20
@@ -32,7 +32,7 @@ struct FullDiskTests {
     @Test func `A download without room waits, other downloads complete beside it, and a restart changes nothing`()
         async throws
     {
-        // Longer than what is ever free, though not than the disk; and one that never ends.
+        // One content longer than the free space, though not than the disk; and one that never ends.
         let huge = serve("/huge", seed: 1, megabytes: 44)
         scene.origin.serve("/endless", .text("x"), always: [.endless])
         let large = try await scene.download("/huge")
@@ -50,7 +50,7 @@ struct FullDiskTests {
             #expect(waiting["state"] == "running" && waiting["error"].isNull, "\(waiting)")
             #expect(waiting["attempts"]["count"] == 0, "\(waiting)")
         }
-        // What cannot be continued takes no room meanwhile.
+        // Bytes without a resume point are not kept meanwhile.
         try await eventually("no useless partial file") { disk.files("partial").isEmpty }
         #expect(disk.free > Self.floor)
         #expect(try await scene.api.get("/readyz").status == 200)
@@ -62,7 +62,7 @@ struct FullDiskTests {
         try await scene.waitFor("waits again", task: large) { $0["waitingFor"][0]["kind"] == "disk" }
         #expect(disk.free > Self.floor)
 
-        // Nobody has that much room, so the app gives up and asks for less.
+        // There is never so much room, so the app cancels and requests less.
         for number in [large, endless] {
             expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/cancel"), 202)
             try await scene.completed(number)
@@ -110,7 +110,7 @@ struct FullDiskTests {
         let number = try await scene.download("/a")
         try await scene.waitFor("has 8 MiB", task: number) { $0["countOfBytesReceived"].int ?? 0 >= 8 << 20 }
         try disk.fill(disk.free - Self.floor - (6 << 20))
-        // What others take is seen when the disk is measured.
+        // Other programs' use is detected when the disk is measured.
         try await eventually("the service has seen it") {
             let metrics = try await scene.admin.get("/metrics").text
             let line = metrics.split(separator: "\n").first { $0.hasPrefix("urlsessiond_free_bytes ") }
@@ -215,7 +215,7 @@ struct NoByteLeftTests {
         let number = try await scene.download("/a")
         try await scene.completed(number)
         try await eventually("the reserve is kept") { disk.free < 88 << 20 }
-        // One that is stopped leaves no log of the database that it could write over.
+        // A service that was stopped in order leaves no write-ahead log that it could overwrite.
         try await scene.service.terminate()
         try disk.fill(disk.free)
         #expect(disk.free == 0)

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// SIGKILL at chosen points: between what is done to files and the commit that tells of it.
+/// SIGKILL at chosen points: between operations on files and their commit.
 @Suite struct KillPointTests {
     private static let canCompile = access("/usr/bin/cc", X_OK) == 0
     private static let length = 300_000
@@ -16,16 +16,16 @@ import Testing
         return ["LD_PRELOAD": library, "KILL_AT_CONTROL": folder.file("kill")]
     }
 
-    /// Downloads to a destination, with a kill at a point, and looks at what the next life makes of it.
+    /// Downloads to a destination with a kill at a point, and checks the result of the next process.
     ///
-    /// - Returns: How often the origin was asked.
+    /// - Returns: The number of requests to the origin.
     private func move(
         to files: TemporaryFolder, replace: Bool, _ folder: TemporaryFolder, killedAt point: String
     ) async throws -> Int {
         let scene = try await Scene(
             ["--files-root", "out=\(files.path)"], environment: try await Self.killAt(in: folder))
         if replace { files.write([1, 2, 3], to: "a.bin") }
-        // Nothing of it could be continued.
+        // No resume point is possible.
         scene.origin.serve("/a", .generated(seed: 1, length: Self.length).with { $0.etag = nil })
         folder.write(Array(point.utf8), to: "kill")
         let destination: JSON = ["root": "out", "path": "a.bin", "replace": .bool(replace)]
@@ -118,7 +118,7 @@ import Testing
         scene.origin.serve("/a", .generated(seed: 1, length: length), turns: [[.holdBody(after: 1 << 20, gate)]])
         let number = try await scene.download("/a")
         try await scene.waitUntilRecorded(1 << 20)
-        // The first commit of the cancel suspends the task, and nothing else is stored beside it.
+        // The first commit of the cancellation suspends the task, without any other change.
         folder.write(Array("after sync -wal".utf8), to: "kill")
         _ = try? await scene.api.post("/v1/sessions/s/tasks/\(number)/cancel", ["byProducingResumeData": true])
         #expect(try await scene.service.waitForExit() == .killed(SIGKILL))

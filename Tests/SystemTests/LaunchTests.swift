@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 12: launches.
+/// docs/webhooks.md and docs/concepts.md "Launches, step by step".
 @Suite struct LaunchTests {
     private func finishTen(_ scene: Scene, _ receiver: Receiver) async throws -> Gate {
         let gate = Gate()
@@ -15,7 +15,7 @@ import Testing
         return gate
     }
 
-    /// Finishes a download of a service whose launches go to `receiver`, and waits for the first of them.
+    /// Finishes a download of a service whose launches go to `receiver`, and waits for the first one.
     private func finishOne(
         _ receiver: Receiver, _ more: [String: JSON] = [:]
     ) async throws -> (scene: Scene, delivery: Receiver.Delivery, path: String) {
@@ -58,7 +58,7 @@ import Testing
         try await scene.launches(to: receiver)
         scene.origin.serve("/a", .text("x"))
         try await scene.completed(try await scene.download("/a"))
-        // Fifteen seconds would be as long as the test waits for.
+        // Fifteen seconds would exceed the test's limit.
         let attempt = try await eventually("a failed attempt", within: .seconds(12)) {
             try await scene.launches().first.flatMap { $0["attempts"].array?.first }
         }
@@ -182,7 +182,7 @@ import Testing
         let (scene, _, path) = try await finishOne(receiver)
         try await eventually("it waits for its retry") { try await scene.api.get(path).json["state"] == "pending" }
         let late = try await scene.api.post("\(path)/complete", [:])
-        // That no retry follows is shown by DeliveryTests, where the clock is the test's.
+        // DeliveryTests shows that no retry follows, with the test's own clock.
         #expect(late.status == 200 && late.json["state"] == "completed", "\(late.text)")
         #expect(receiver.deliveries.count == 1)
     }
@@ -345,7 +345,7 @@ import Testing
         #expect(try await list("kind=app.performFetch,session.handleEvents") == both)
         #expect(try await list("kind=webhook.ping,session.handleEvents&state=completed,launched") == [both[0]])
         #expect(try await list("state=pending,parked") == [])
-        // As clients send lists that openapi-python-client writes.
+        // Lists in the form of openapi-python-client.
         #expect(try await list("state=launched&state=pending,completed&limit=2") == both)
         expectProblem(try await scene.api.get("/v1/launches?session=s&session=s"), 422, "invalid-value")
         for query in ["state=launched,", "state=launched,asleep", "kind=session.handleEvents,launched"] {

@@ -1,14 +1,14 @@
 import TestSupport
 import Testing
 
-/// Section 16 and the limits of a session, seen from the origin's side.
+/// docs/transfers.md "Concurrency" and the limits of a session, seen from the origin.
 @Suite struct LimitTests {
-    /// Downloads under way, each in its session.
+    /// Concurrent downloads, each in its own session.
     private struct Flow {
         let scene: Scene
         let tasks: [(session: String, number: Int)]
 
-        /// Bytes received so far by each.
+        /// The received bytes of each.
         func received() async throws -> [Int] {
             var counts: [Int] = []
             for (session, number) in tasks {
@@ -17,7 +17,7 @@ import Testing
             return counts
         }
 
-        /// Bytes a second of all together, over three seconds or more.
+        /// The total rate in bytes a second, over three seconds or more.
         func rate() async throws -> Double {
             let (start, before) = (ContinuousClock.now, try await received())
             try await Task.sleep(for: .seconds(3))
@@ -36,7 +36,7 @@ import Testing
         }
         let flow = Flow(scene: scene, tasks: tasks)
         try await eventually("both flow") { try await flow.received().allSatisfy { $0 > 0 } }
-        // A second's worth may come at once.
+        // The first second's bytes may arrive at once.
         let low = try await flow.rate()
         #expect(low > 10_000 && low < 220_000, "\(low) bytes a second")
         expect(try await scene.api.patch("/v1/sessions/s", ["bandwidthLimit": 600_000]), 200)
@@ -66,7 +66,7 @@ import Testing
         try await eventually("the window holds both back") { try await flow.rate() < 220_000 }
         let before = try await flow.received()
         #expect(try await flow.rate() < 220_000)
-        // Held back, not stopped.
+        // Slowed down, but not stopped.
         try await eventually("both go on") {
             try await zip(flow.received(), before).allSatisfy { $0 > $1 }
         }

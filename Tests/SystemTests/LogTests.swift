@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What an operator reads: the story of each task, and each request where that was asked for.
+/// The operator's log: the lines of each task, and of each request if configured.
 @Suite struct LogTests {
     private func lines(_ scene: Scene, _ matches: (JSON) -> Bool) -> [JSON] {
         scene.service.errors.split(separator: "\n").compactMap { try? JSON(parsing: Array($0.utf8)) }.filter(matches)

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What `task.didFinishCollectingMetrics` says of each request, as `URLSessionTaskMetrics` does.
+/// The data of `task.didFinishCollectingMetrics` for each request, as in `URLSessionTaskMetrics`.
 @Suite struct MetricsTests {
     private static let members: Set<String> = [
         "url", "statusCode", "error", "offset", "fetchStartDate", "domainLookupStartDate", "domainLookupEndDate",
@@ -12,7 +12,7 @@ import Testing
         "countOfRequestBodyBytesSent", "countOfResponseHeaderBytesReceived", "countOfResponseBodyBytesReceived",
     ]
 
-    /// In the order in which they happen.
+    /// The dates in order of time.
     private static let dates = [
         "fetchStartDate", "domainLookupStartDate", "domainLookupEndDate", "connectStartDate",
         "secureConnectionStartDate", "secureConnectionEndDate", "connectEndDate", "requestStartDate", "requestEndDate",
@@ -22,7 +22,7 @@ import Testing
     private static let connection: Set<String> = ["connectStartDate", "connectEndDate"]
     private static let security: Set<String> = ["secureConnectionStartDate", "secureConnectionEndDate"]
 
-    /// The transactions of a task once it completed, with what holds for all of them checked.
+    /// The transactions of a completed task, after common checks.
     private func transactions(
         of number: Int, in session: String = "s", _ scene: Scene, redirects: Int = 0,
         location: SourceLocation = #_sourceLocation
@@ -45,7 +45,7 @@ import Testing
         return all
     }
 
-    /// Expects a request that was answered, whose dates are those of a whole exchange without `missing`.
+    /// Expects a request with a response, whose dates are those of a whole exchange without `missing`.
     private func expectWhole(
         _ one: JSON, without missing: Set<String>, _ status: Int = 200, location: SourceLocation = #_sourceLocation
     ) {
@@ -133,7 +133,7 @@ import Testing
         for (type, port) in [("http", scene.origin.port), ("socks5", socks.port)] {
             let proxy: JSON = ["type": .string(type), "host": "127.0.0.1", "port": .integer(Int(port))]
             try await scene.makeSession(type, ["proxy": proxy])
-            // The origin understands what a proxy is asked.
+            // The origin also understands requests to a proxy.
             let number = try await scene.download("/a", in: type)
             let one = try #require(try await transactions(of: number, in: type, scene).last)
             #expect(one["isProxyConnection"] == true && one["remotePort"].int == Int(port), "\(one)")

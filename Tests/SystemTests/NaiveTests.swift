@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// What naive versions miss, as ``AcceptanceTests`` lists it: the scenes that fit nowhere else.
+/// Lines of ``AcceptanceTests`` that no other suite covers.
 @Suite struct NaiveTests {
     @Test func `No event of a task follows its completion on any stream`() async throws {
         let scene = try await Scene()

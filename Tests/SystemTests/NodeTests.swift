@@ -1,11 +1,11 @@
 import TestSupport
 import Testing
 
-/// The nodes of a service as its operator sees them, and what a node does of the service's work.
+/// The nodes of a service as its operator sees them, and their roles.
 @Suite struct NodeTests {
     private static let all: JSON = ["api", "transfer", "launch"]
 
-    /// The only node, once it has said how it is.
+    /// The only node, once it has published its figures.
     private func node(_ scene: Scene) async throws -> JSON {
         try await eventually("the node is listed") { () -> JSON? in
             let answer = try await scene.admin.get("/v1/nodes")
@@ -107,7 +107,7 @@ import Testing
         let data = TemporaryFolder()
         let store = ["--store", database.connection]
 
-        // One after the other in the same place: each sees what the one before has left.
+        // One after the other in the same place: each has the state of the one before.
         let front = try await Scene(store + ["--roles", "api"], data: data)
         try await front.launches(to: receiver)
         front.origin.serve("/a", .generated(seed: 1, length: 10))

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What operators rely on: the health check, a log that nobody reads, memory that clients cannot drive up.
+/// Operation: the health check, a log without a reader, memory that clients cannot exhaust.
 @Suite struct OperatingTests {
     private func check(_ words: String..., environment: [String: String] = [:]) async throws
         -> ServiceProcess.ExitStatus
@@ -86,7 +86,7 @@ import Testing
                 "--tls-certificate", certificate, "--tls-key", key, "--config", folder.file("settings.json"),
                 "--admin-key-file", adminKey,
             ], dev: false)
-        /// What curl sees: the answer, its status, and the certificates that came with it.
+        /// curl's output: the response, its status, and the server's certificates.
         func curl(_ path: String, _ more: String...) async throws -> String {
             let output = try await ChildProcess.run(
                 ["/usr/bin/curl", "-q", "-ks", "--noproxy", "*", "-w", "\n%{http_code}\n%{certs}"] + more
@@ -105,7 +105,7 @@ import Testing
         #expect(try await call("/v1/sessions/s/tasks", "-d", task).contains("\n201\n"))
         // One request is held across the renewal.
         async let held = call("/v1/sessions/s/tasks/1?wait=60", "-X", "GET")
-        // All metrics are more than a pipe takes.
+        // All metrics are longer than a pipe's buffer.
         let count = "curl -qks --noproxy '*' -H \"$1\" \"$2\" | grep '^urlsessiond_http_requests_held '"
         let metrics = "https://127.0.0.1:\(service.port)/metrics"
         try await eventually("the request is held") {
@@ -147,7 +147,7 @@ import Testing
         try await withThrowingTaskGroup { group in
             for _ in 0..<20 {
                 group.addTask {
-                    // Whoever reads the line asks at once, before anybody else hears of it.
+                    // The reader of the line reacts at once, before any other process.
                     let script = #"mkfifo "$0"; (read -r line; kill $$; echo "$line") <"$0" & exec "$@" >"$0""#
                     let data = TemporaryFolder()
                     let service = try await ServiceProcess(
@@ -172,7 +172,7 @@ import Testing
         let service = try await ServiceProcess(wrapper: ["/bin/sh", "-c", "exec 2>'\(pipe)'; exec \"$@\"", "sh"])
         let receiver = try Receiver()
         #expect(try await service.api.patch("/v1/app", ["webhook": ["url": .string(receiver.url)]]).status == 200)
-        // Each ping is a line of the log.
+        // Each ping is a log line.
         for _ in 0..<60 {
             let answer = try await service.api.send("POST", "/v1/app/webhook/ping", body: [], within: .seconds(20))
             #expect(answer.status == 200)
@@ -184,7 +184,7 @@ import Testing
             if count > 0 { text += String(decoding: bytes[..<count], as: UTF8.self) }
             return text.split(separator: "\n").count { $0.contains("webhook pinged") } == 60
         }
-        // Nobody reads the farewell; it is waited for only so long.
+        // The last lines have no reader; the wait for it has a limit.
         for _ in 0..<60 { _ = try await service.api.post("/v1/app/webhook/ping") }
         #expect(try await service.terminate(within: .seconds(30)) == .exited(0))
     }

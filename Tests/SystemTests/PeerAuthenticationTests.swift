@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 9 with real peers: nginx asks for a password and for a certificate, squid stands in between.
+/// docs/concepts.md "Questions" with real peers: nginx requests a password and a certificate, behind squid.
 @Suite struct PeerAuthenticationTests {
     private static let nginx: ConditionTrait = .enabled(if: Nginx.isAvailable, "nginx and openssl are needed")
     private static let both: ConditionTrait = .enabled(
@@ -10,13 +10,13 @@ import Testing
     private static let password: JSON = ["user": "u", "password": "p"]
     private static let wrong: JSON = ["user": "u", "password": "wrong"]
 
-    /// Waits for an open question of the session other than those known.
+    /// Waits for an open question of the session other than the known ones.
     private func question(_ scene: Scene, _ session: String = "s", besides known: [JSON] = []) async throws -> JSON {
         let identifiers = known.map { $0["questionId"] }
         return try await eventually("a question is open") {
             let open = try await scene.api.get("/v1/questions?session=\(session)&state=open").json["items"].array
             if let found = open?.first(where: { !identifiers.contains($0["questionId"]) }) { return found }
-            // A task that ended asks no more: say how it ended.
+            // An ended task asks no more: its end is reported.
             let tasks = try await scene.api.get("/v1/sessions/\(session)/tasks").json["items"].array ?? []
             try #require(tasks.contains { $0["state"] != "completed" }, "\(tasks)")
             return nil
@@ -46,7 +46,7 @@ import Testing
         return space
     }
 
-    /// A scene whose questions somebody can answer.
+    /// A scene whose questions are answered.
     private func attended(_ configuration: JSON = [:]) async throws -> (Scene, Receiver) {
         let scene = try await Scene(configuration: configuration)
         let receiver = try Receiver()
@@ -60,7 +60,8 @@ import Testing
         return ["proxy": .object(proxy)]
     }
 
-    /// OpenSSL's own server, which ends handshakes without nginx's client certificate: in TLS 1.3 after the client's part.
+    /// OpenSSL's own server, which ends handshakes without nginx's client certificate: in TLS 1.3 after the client's
+    /// part.
     private func demandingServer(_ nginx: Nginx, _ version: String) async throws -> (port: UInt16, ChildProcess) {
         let folder = nginx.folder
         let (ports, server) = try await startOnFreePorts(1) { ports in
@@ -75,7 +76,7 @@ import Testing
         return (ports[0], server)
     }
 
-    /// A certificate that nginx has made, with its key.
+    /// A certificate of nginx, with its key.
     private func identity(_ name: String, of nginx: Nginx) -> JSON {
         ["certificate": .string(nginx.text("\(name).pem")), "key": .string(nginx.text("\(name).key"))]
     }
@@ -108,7 +109,7 @@ import Testing
         let login = try await question(scene, besides: [trust, certificate])
         let space = login["protectionSpace"]
         #expect(space["authenticationMethod"] == "HTTPBasic" && space["realm"] == "the realm", "\(login)")
-        // What was answered to other challenges is no failure of this one.
+        // Answers to other challenges are no failures of this one.
         #expect(login["previousFailureCount"] == 0, "\(login)")
         try await answer(scene, login, with: Self.wrong)
         let again = try await question(scene, besides: [trust, certificate, login])
@@ -231,12 +232,12 @@ import Testing
         let metrics = try await scene.event("metrics") { $0["type"] == "task.didFinishCollectingMetrics" }
         let last = metrics["data"]["transactionMetrics"].array?.last ?? .null
         #expect(last["isProxyConnection"] == true && last["remotePort"].int == Int(squid.port), "\(last)")
-        // It logs a tunnel when that is over.
+        // Squid logs a tunnel after its end.
         guard manner == .plain else { return }
         try await eventually("squid logs") { squid.requests.contains { $0.hasPrefix("200 GET ") } }
     }
 
-    /// Scheme of the proxy's challenge, and how the server behind it is reached.
+    /// The scheme of the proxy's challenge, and the connection to the server behind it.
     private static let asked: [(Squid.Authentication, Nginx.Manner)] = [
         (.basic, .plain), (.basic, .http2), (.digest, .plain), (.digest, .secure),
     ]
@@ -273,7 +274,7 @@ import Testing
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
         #expect(try await scene.content(number).text == "content")
 
-        // The session's next task sends it unasked, and the server's own challenge is another matter.
+        // The session's next task sends it without a question, and the server's own challenge is independent.
         let next = try await download(scene, nginx.url("/b", manner))
         let login = try await question(scene, besides: [first, second])
         #expect(login["protectionSpace"]["isProxy"] == false && login["previousFailureCount"] == 0, "\(login)")
@@ -295,7 +296,7 @@ import Testing
         var proxySpace = space(squid.port, "http", "HTTPBasic", realm: "the proxy")
         proxySpace["isProxy"] = true
         try await keep(scene, Self.password, for: proxySpace)
-        // One session knows no password, the other one a wrong one: the stored one serves both.
+        // One session has no password, the other a wrong one: the stored one serves both.
         try await scene.makeSession("t", Self.proxy(squid.port))
         try await scene.makeSession("u", Self.proxy(squid.port, "http", ["credential": Self.wrong]))
         for session in ["t", "u"] {

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 9: challenges, delayed requests and stored credentials.
+/// docs/concepts.md "Questions": challenges, delayed requests and stored credentials.
 @Suite struct QuestionTests {
     private static let basic: [Misbehaviour] = [
         .status(401, [("WWW-Authenticate", "Basic realm=\"the realm\"")], body: "no")
@@ -290,7 +290,7 @@ import Testing
         #expect(waiting.count == count)
         #expect(waiting.allSatisfy { $0["waitingFor"][0]["questionId"] == question["questionId"] })
 
-        // More than the first piece goes on after a kill.
+        // More than the first batch resumes after a kill.
         let answer: JSON = ["disposition": "useCredential", "credential": Self.credential]
         let path = "/v1/questions/\(question["questionId"].string ?? "")/answer"
         expect(try await scene.api.post(path, answer), 200)

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 7: redirects.
+/// docs/transfers.md "Redirects".
 @Suite struct RedirectTests {
     @Test func `Sixteen redirects are followed, the seventeenth fails with -1007`() async throws {
         let scene = try await Scene()

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 13 and 14: background refresh, conditions and discretion.
+/// docs/concepts.md "Background refresh" and "Conditions and discretion".
 @Suite struct RefreshTests {
     private let refresh = "/v1/app/background-refresh"
 
@@ -98,7 +98,7 @@ import Testing
             let told = try await receiver.waitForDelivery(type: "app.backgroundRefreshStatusDidChange")
             #expect(told.first?.json["data"]["backgroundRefreshStatus"] == "restricted")
         }
-        // The stricter of both words, seen by the app and in its refresh.
+        // The stricter of both statuses applies, in the app and in its refresh.
         expect(try await scene.admin.patch("/v1/apps/dev", ["backgroundRefreshStatus": "denied"]), 200)
         #expect(try await scene.api.get("/v1/app").json["backgroundRefreshStatus"] == "restricted")
         let refresh = try await scene.api.get(refresh).json
@@ -186,7 +186,7 @@ import Testing
         let task = try await scene.completed(number)
         #expect(task["outcome"] == "cancelled")
         #expect(task["error"]["backgroundTaskCancelledReason"] == 1, "\(task["error"])")
-        // One that comes now fares no better, and its answer says so.
+        // A new task is cancelled as well, and its response says so.
         let late = try await scene.create(scene.downloadOf("/c"))
         #expect(late["state"] == "completed" && late["outcome"] == "cancelled", "\(late)")
         #expect(late["error"]["code"] == -999 && late["error"]["backgroundTaskCancelledReason"] == 1, "\(late)")

@@ -2,19 +2,19 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 8 and 5: downloads that break, stall and go on; the two timeouts.
+/// docs/transfers.md "Resuming downloads": broken and stalled downloads, and the two timeouts.
 @Suite struct ResumeTests {
     private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]]
     private static let length = 300_000
 
-    /// What is wrong with the validators of the first answer, or with the answer to the range.
+    /// A fault of the first response's validators, or of the response to the range.
     struct Trouble: Sendable, CustomTestStringConvertible {
         let name: String
         var first: Resource = .generated(seed: 1, length: ResumeTests.length)
         var second: [Misbehaviour] = []
-        /// The seed of the content in the end.
+        /// The seed of the final content.
         var seed: UInt64 = 1
-        /// True when no range may be asked for at all.
+        /// Whether no range may be requested.
         var restarts = false
         var testDescription: String { name }
     }
@@ -193,7 +193,7 @@ import Testing
         scene.origin.serve("/a", .generated(seed: 1, length: length), turns: [[.holdBody(after: 20 << 20, gate)]])
         let number = try await scene.download("/a")
         try await scene.waitFor("has 20 MiB", task: number) { $0["countOfBytesReceived"].int == 20 << 20 }
-        // Offsets are recorded every 8 MiB or 2 s: after that nothing of this may be fetched again.
+        // Offsets are recorded every 8 MiB or 2 s: recorded bytes may not be fetched again.
         try await scene.waitUntilRecorded(20 << 20)
         try await scene.service.restart()
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
@@ -206,7 +206,7 @@ import Testing
         #expect(resumed["data"]["fileOffset"].int == offset)
     }
 
-    /// A download of 4 MiB, of which 3 MiB are there and recorded when the service is killed.
+    /// A download of 4 MiB, of which 3 MiB are recorded when the service is killed.
     private func killedDownload(_ scene: Scene) async throws -> Int {
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 4 << 20), turns: [[.holdBody(after: 3 << 20, gate)]])
@@ -249,7 +249,7 @@ import Testing
     @Test func `A kill between the last rename and the commit does not cost the whole file`() async throws {
         let scene = try await Scene()
         let number = try await killedDownload(scene)
-        // What such a kill leaves: the rest has come, and the file has its name.
+        // The state after such a kill: the rest was received, and the file has its final name.
         scene.service.data.write(Content.bytes(seed: 1, length: 4 << 20), to: "data/contents/01/1")
         #expect(removeFile(scene.service.data.file("data/partial/1")))
         try await scene.service.start()

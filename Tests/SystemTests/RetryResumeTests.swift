@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Retries of downloads that failed or were cancelled: they continue with the bytes that were kept.
+/// Retries of failed or cancelled downloads continue with the kept bytes.
 @Suite struct RetryResumeTests {
     private static let length = 300_000
     private static let kept = 200_000
@@ -41,7 +41,7 @@ import Testing
         #expect(try await storedBytes(scene) == Self.length)
         let resumed = try await scene.events().filter { $0["type"] == "task.didResumeAtOffset" }
         #expect(resumed.map { $0["data"]["fileOffset"].int } == [Self.kept], "\(resumed)")
-        // They were spent.
+        // The bytes were used up.
         try await expectWhole(try await retry(number, scene), scene)
         #expect(scene.origin.requests("/a").last?.fields.contains("Range") == false)
     }
@@ -53,7 +53,7 @@ import Testing
         for _ in 0..<2 {
             let number = try await scene.download("/a")
             try await scene.waitFor("bytes", task: number) { $0["countOfBytesReceived"].int == Self.kept }
-            // What was received is stored, as at an interruption.
+            // Received bytes are stored, as at an interruption.
             expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/suspend", [:]), 200)
             try await eventually("it is stored") { scene.origin.inFlight.now == 0 }
             _ = try await scene.service.terminate()

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Section 2 and 3: the process, and what holds for every route.
+/// docs/configuration.md and docs/api.md: the process, and the rules of every route.
 @Suite struct ServerTests {
     @Test func `The service prints its address, and is live and ready without a key`() async throws {
         let service = try await ServiceProcess()
@@ -488,6 +488,6 @@ import Testing
 }
 
 extension String {
-    /// How often a text occurs.
+    /// The number of occurrences of a text.
     func components(of text: String) -> Int { ranges(of: text).count }
 }

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 5: sessions.
+/// docs/concepts.md "The life of a session".
 @Suite struct SessionTests {
     @Test func `One call creates a session, and reconnects`() async throws {
         let scene = try await Scene(configuration: nil)

@@ -2,9 +2,9 @@ import Core
 import TestSupport
 import Testing
 
-/// Sessions of which no running task makes progress.
+/// docs/concepts.md "Stalls".
 @Suite struct StallTests {
-    /// The JSON that creates a download of which the origin resets every connection.
+    /// The JSON that creates a download whose connections the origin resets.
     private func hopeless(_ scene: Scene) -> JSON {
         scene.origin.serve("/hopeless", .text("x"), always: [.noAnswer(.reset)])
         return scene.downloadOf("/hopeless")
@@ -43,7 +43,7 @@ import Testing
 
     @Test func `Bytes in flight, delayed tasks, and sessions without a stall interval are no stall`() async throws {
         let scene = try await Scene(configuration: ["stallInterval": 2])
-        // The bytes come too slowly to be stored before the end.
+        // The bytes arrive too slowly to be stored before the end.
         scene.origin.serve(
             "/slow", .generated(seed: 1, length: 60), turns: [[.trickle(size: 4, pause: .milliseconds(500))]])
         try await scene.makeSession("never", ["stallInterval": .null])

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 6 and 7: how answers of an origin become outcomes, and what is tried again.
+/// docs/transfers.md "Retries": the outcomes of responses, and retried ones.
 @Suite struct StatusTests {
     private static let quick: JSON = [
         "retryPolicy": ["statusCodes": [503, 429], "maximumAttempts": 4, "initialDelay": 0.1, "maximumDelay": 0.1]
@@ -135,7 +135,7 @@ import Testing
         try await scene.waitFor("failed twice", task: number) { $0["attempts"]["count"].int ?? 0 >= 2 }
         let waiting = try await scene.task(number)
         #expect(waiting["state"] == "running" && waiting["outcome"].isNull, "\(waiting)")
-        // Nobody else gets the port meanwhile: it is the first server's until that goes.
+        // The port stays the first server's until that is released.
         let back = try OriginServer(port: gone.port, serving: ["/a": .text("x")])
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
         #expect(back.requests.count == 1 && gone.requests.isEmpty)

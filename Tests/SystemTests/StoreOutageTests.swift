@@ -4,15 +4,16 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The service while the server of its database fails: nothing is lost, nothing doubled, and what cannot be done is said.
+/// docs/scaling.md "Failover": the database server fails, no task is lost or doubled, and the service reports the
+/// outage.
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 struct StoreOutageTests {
     private static let configuration: JSON = ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.2]]
 
-    /// Contents of which the first is kept in the database, the second in a file.
+    /// The first content is stored in the database, the second in a file.
     private static let lengths = ["/d": 20_000, "/f": 80_000]
 
-    /// Orders downloads of contents that take a moment.
+    /// Creates downloads of contents that take a moment.
     private static func order(_ count: Int, _ scene: Scene) async throws {
         for (path, length) in lengths {
             scene.origin.serve(
@@ -34,8 +35,8 @@ struct StoreOutageTests {
         lengths.keys.reduce(0) { $0 + scene.origin.requests($1).count }
     }
 
-    /// Waits until all is over: each task has succeeded and is told once, the log has no gap, and what was ordered is there
-    /// as it was sent.
+    /// Waits for the end: each task has succeeded and has one completion, the log has no gap, and each content is
+    /// complete.
     private static func expectEachOnce(_ ordered: Int, others: Int = 0, _ scene: Scene) async throws {
         let count = ordered + others
         let session = try await scene.settled()
@@ -132,7 +133,7 @@ struct StoreOutageTests {
         try await Self.order(40, scene)
         for _ in 1...3 {
             try await scene.service.kill()
-            // A lease is longer.
+            // Shorter than a lease.
             try await scene.service.start(within: .seconds(12))
         }
         try await Self.expectEachOnce(40, scene)
@@ -154,7 +155,7 @@ struct StoreOutageTests {
         #expect(refused.contains("holds this store") && refused.contains("stop it first"), "\(refused)")
         expect(try await first.api.put("/v1/sessions/s", [:]), 201)
 
-        // One that ends leaves its place, one that dies is waited for.
+        // A service that ends leaves its place; the place of a dead one is kept for its lease.
         try await first.terminate()
         let second = try await ServiceProcess(arguments, data: other)
         expect(try await second.api.get("/v1/sessions/s"), 200)

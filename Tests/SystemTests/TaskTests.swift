@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 6: tasks, made, read, changed.
+/// docs/concepts.md "The life of a task".
 @Suite struct TaskTests {
     private let tasks = "/v1/sessions/s/tasks"
 
@@ -263,7 +263,7 @@ import Testing
         let all: JSON = ["matched": 1000, "changed": 1000]
         #expect(try await tell("suspend", 1...1000).json == all)
         #expect(try await (count("suspended"), count("running")) == (1000, 2))
-        // Numbers of no task are passed over, and other members of the selection count as well.
+        // Numbers without a task are skipped, and the other members of the selection apply as well.
         #expect(try await tell("resume", [1, 2, 1001, 5000]).json == ["matched": 3, "changed": 2])
         #expect(try await tell("suspend", [1, 2], ["group": "y"]).json == ["matched": 0, "changed": 0])
         #expect(try await tell("suspend", [1, 2, 3], ["state": "running"]).json == ["matched": 2, "changed": 2])

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Section 6 and 7: uploads and requests with a body.
+/// docs/transfers.md "Requests" and "Resuming uploads": uploads and requests with a body.
 @Suite struct UploadTests {
     private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]]
 

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What `--bucket` and `--bucket-credentials` take.
+/// The values of `--bucket` and `--bucket-credentials`.
 @Suite struct BucketSettingTests {
     private static let keys = ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "canary-of-a-secret"]
 

@@ -20,7 +20,7 @@ struct BucketTests {
         return ["destination": .object(destination)]
     }
 
-    /// What a service has on its disk besides its database.
+    /// The files of a service besides its database.
     private static func files(of scene: Scene) -> [String] {
         ["partial", "contents", "bodies"].flatMap { filesBelow(scene.service.data.file("data/\($0)")) }
     }
@@ -43,7 +43,7 @@ struct BucketTests {
         #expect(finished["data"]["length"].int == length, "\(finished)")
         #expect(finished["data"]["digest"]["value"].string == resource.sha256, "\(finished)")
         #expect(scene.origin.requests("/a").count == 1)
-        // And back, by a task that names the object.
+        // Then back, by a task that names the object.
         let source: JSON = ["kind": "download", "request": ["bucket": "b", "key": .string(key)]]
         let back = try #require(try await scene.create(source)["taskIdentifier"].int)
         let read = try await scene.completed(back)
@@ -111,7 +111,7 @@ struct BucketTests {
         #expect(request.bodyLength == length)
         #expect(request.bodySHA256 == Content.sha256(seed: 12, length: length))
         #expect(task["attempts"]["count"].int == 1)
-        // What was fetched for it goes with it, after a while.
+        // Bytes that were fetched for it are removed with it, after a while.
         let missing = try await scene.completed(try await scene.upload("/out", body: ["bucket": "b", "key": "none"]))
         #expect(missing["outcome"] == "failed" && missing["error"]["name"] == "cannotOpenFile", "\(missing)")
         #expect(missing["error"]["underlying"]["code"] == "NoSuchKey", "\(missing)")
@@ -281,7 +281,7 @@ struct BucketTests {
             "/a", .generated(seed: 11, length: length), always: [.leash { pace.withLock { $0 } }])
         let number = try await scene.download("/a", Self.into("k"))
         for kill in 1...kills {
-            // Two more parts are stored, and some of a third has come.
+            // Two more parts are stored, and some bytes of a third have arrived.
             let offset = 2 * kill * Self.part
             pace.withLock { $0 = offset + 100_000 }
             try await scene.waitUntilRecorded(offset)

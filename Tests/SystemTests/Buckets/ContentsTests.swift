@@ -15,14 +15,14 @@ struct ContentsTests {
             store.contents + more, configuration: configuration, environment: SeaweedFS.environment, data: data)
     }
 
-    /// What a service has on its disk besides its database.
+    /// The files of a service besides its database.
     static func files(of scene: Scene) -> [String] {
         ["partial", "contents", "bodies"].flatMap { filesBelow(scene.service.data.file("data/\($0)")) }
     }
 
     static let part = 8 << 20
 
-    /// Nothing is left in the bucket once all is claimed.
+    /// Expects that the bucket is empty once all contents are claimed.
     static func expectEmpty(_ store: BucketFolder) async throws {
         try await eventually("nothing is left in the bucket") {
             let (objects, uploads) = (try await store.keys(), try await store.uploads())
@@ -149,7 +149,7 @@ struct ContentsTests {
         let number = try await scene.download("/a")
         try await scene.waitUntilRecorded(2 * Self.part, ofTask: 2)
         try await scene.service.kill()
-        // Nothing but the store and its key goes along.
+        // Only the store and its key are moved.
         let other = TemporaryFolder()
         other.makeFolder("data")
         for name in ["urlsessiond.db", "urlsessiond.db-wal", "master.key"] {
@@ -211,7 +211,7 @@ struct ContentsTests {
         let task = try await scene.completed(number)
         #expect(task["outcome"] == "httpError", "\(task)")
         #expect(try await scene.content(number).body == Content.bytes(seed: 3, length: length))
-        // And where some of the content came before.
+        // Then with some bytes of the content stored before.
         scene.origin.serve(
             "/gone", .generated(seed: 4, length: 3 * Self.part),
             turns: [[.cut(after: Self.part + 1000, .reset)], [.become(page)]])
@@ -234,7 +234,7 @@ struct ContentsTests {
             ])
         let number = try await scene.download("/a")
         try await eventually("some of the page came") { scene.origin.bytesSent("/a") > 3 * Self.part + 50_000 }
-        // What is stored of it is written by then.
+        // Its stored bytes are written by then.
         try await Task.sleep(for: .seconds(2))
         try await scene.service.kill()
         scene.origin.serve("/a", .generated(seed: 4, length: length))
@@ -253,7 +253,7 @@ struct ContentsTests {
         let number = try await scene.download("/a")
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
         let reading = try await scene.api.begin("GET", "/v1/sessions/s/tasks/\(number)/content")
-        // Some of it is on its way; the rest waits for somebody who takes it.
+        // Some bytes are in flight; the rest waits for the reader.
         try await Task.sleep(for: .milliseconds(500))
         store.store.kill()
         await #expect(throws: (any Error).self) { _ = try await reading.answer() }
@@ -261,7 +261,7 @@ struct ContentsTests {
         expectProblem(away, 503, "contents-unavailable")
         #expect(away.fields["Retry-After"] != nil)
         try await store.store.start()
-        // It listens before it has found all that it has.
+        // The server listens before it has loaded its objects.
         let bytes = Content.bytes(seed: 9, length: length)
         try await eventually("it is read again") { (try? await scene.content(number))?.body == bytes }
     }

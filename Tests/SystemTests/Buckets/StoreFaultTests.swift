@@ -3,7 +3,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Stores that refuse, lie, lose answers, are full or slow.
+/// Stores that refuse, corrupt, lose responses, are full or slow.
 @Suite struct StoreFaultTests {
     private static let part = 8 << 20
     private static let length = 2 * part + 321
@@ -61,7 +61,7 @@ import Testing
         let task = try await Self.download(Self.length, scene)
         #expect(task["outcome"] == "succeeded", "\(task)")
         #expect(store.requests(.complete).count == 3)
-        // What had come was not fetched again.
+        // Stored bytes were not fetched again.
         #expect(scene.origin.requests.count == 1)
         try await Self.expectObject(Self.length, in: store)
     }
@@ -174,7 +174,7 @@ import Testing
         try await stays("the origin is not read on", for: .milliseconds(500)) {
             scene.origin.bytesSent("/large") < 4 * Self.part
         }
-        // Another app's object, in the same bucket, is not held up.
+        // Another app's object in the same bucket is not delayed.
         #expect(try await Self.download(Self.small, scene)["outcome"] == "succeeded")
         gate.open()
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
@@ -305,7 +305,7 @@ import Testing
         let task = try await scene.completed(number)
         #expect(task["outcome"] == "httpError" && task["response"]["statusCode"] == 404, "\(task)")
         #expect(store.objects["k"] == nil && store.requests(.put).isEmpty && store.requests(.create).isEmpty)
-        // The first 64 KiB of it are with the service.
+        // The service has its first 64 KiB.
         #expect(try await scene.content(number).body == Array(page.utf8.prefix(65_536)))
     }
 

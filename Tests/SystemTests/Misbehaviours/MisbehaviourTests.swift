@@ -1,8 +1,9 @@
 import Testing
 
-/// Seventy-five ways in which origins misbehave, each played byte for byte against the real service.
+/// Seventy-five misbehaviours of origins, each performed byte for byte against the real service.
 ///
-/// What is owed for each stands beside it; docs/internals/origins.md has the reasons where another answer would be expected.
+/// The expected result is given with each; docs/internals/origins.md has the reasons where another result would be
+/// plausible.
 @Suite(.counted) struct MisbehaviourTests {
     @Test func `The misdeeds cover exactly the ledger's identifiers`() {
         #expect(Set(Misdeed.subjects.joined().map(\.id)) == Set(Ledger.identifiers))

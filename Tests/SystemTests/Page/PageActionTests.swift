@@ -3,7 +3,7 @@ import Core
 import TestSupport
 import Testing
 
-/// The page at `/` in a browser: what a person does there happens.
+/// The page at `/` in a browser: the actions of its users.
 @Suite(.serialized) struct PageActionTests {
     @Test func `A key is requested, checked, and lost with the page`() async throws {
         let scene = try await Scene()
@@ -97,7 +97,7 @@ import Testing
         try await page.seeText("retry of 1")
         try await page.seeText("Succeeded", in: "#task-status")
         #expect(try await scene.task(2, in: "nightly")["retryOf"] == 1)
-        // A refusal is told in words.
+        // A refusal is shown in words.
         try await page.go("#/sessions/nightly")
         try await page.click("New download")
         try await page.fill("URLs", "ftp://example.com/a")
@@ -145,7 +145,7 @@ import Testing
         let sent = try #require(scene.origin.requests("/a").first)
         #expect(sent.fields["X-Token"] == "one: two")
         #expect(sent.fields["Accept"] == "text/plain, text/html")
-        // Two contents have no room in one place.
+        // Two contents do not fit in one place.
         try await page.go("#/sessions/s")
         try await page.click("New download")
         try await page.fill("URLs", "\(scene.origin.url("/a"))\n\(scene.origin.url("/b"))")
@@ -229,7 +229,7 @@ import Testing
 
     @Test func `Launches are redelivered, events acknowledged, and contents saved`() async throws {
         let scene = try await Scene()
-        // Whatever the browser takes to start, the next attempt is the one that the page asks for.
+        // However long the browser takes to start, the next attempt is the one that the page requests.
         let receiver = try Receiver { _ in .status(503, [("Retry-After", "3600")]) }
         try await scene.launches(to: receiver)
         scene.origin.serve("/file.txt", .text("the content"))
@@ -302,7 +302,7 @@ import Testing
         try await page.see("document.querySelector('dialog').open")
         try await page.browser.press("Escape")
         try await page.see("!document.querySelector('dialog').open")
-        // The first stop of the tabulator skips the header.
+        // The first tab stop skips the header.
         try await page.browser.evaluate("document.body.focus(); document.activeElement.blur()")
         try await page.browser.evaluate("document.getElementById('skip').focus()")
         try await page.browser.press("Enter")

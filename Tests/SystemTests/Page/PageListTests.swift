@@ -41,7 +41,7 @@ import Testing
         try await page.see("\(names) == 'b,a,c' && location.hash.includes('order=busiest')")
         try await page.browser.evaluate("history.back()")
         try await page.see("\(names) == 'c,b,a'")
-        // A second page would hold sessions that nothing was compared with.
+        // A second page would have sessions without a comparison.
         let more = """
             t.send = fetch;
             globalThis.fetch = async (target, options) => {
@@ -105,7 +105,7 @@ import Testing
         try await page.see("\(titles) == 'Weekly'")
         try await page.go("#/tasks?search=hidden")
         try await page.seeText("No task matches")
-        // Pages that are empty before the end of the list are passed over.
+        // Empty pages before the end of the list are skipped.
         let empty = """
             t.send = fetch;
             globalThis.fetch = async (target, options) => {
@@ -122,7 +122,7 @@ import Testing
     }
 }
 
-/// The texts of all elements that a selector finds, as an expression.
+/// The texts of all elements of a selector, as an expression.
 private func texts(of selector: String) -> String {
     "[...document.querySelectorAll('\(selector)')].map((element) => element.innerText).join()"
 }

@@ -3,7 +3,7 @@ import Core
 import TestSupport
 import Testing
 
-/// The page at `/` in a browser: what it shows and how it looks.
+/// The page at `/` in a browser: its contents and its looks.
 @Suite(.serialized) struct PageTests {
     @Test func `Every view is readable at every width, in light and dark, and violates no browser rule`()
         async throws
@@ -40,7 +40,7 @@ import Testing
         let stage = try await PageStage()
         let page = try await PageDriver(stage.scene.service, at: "/#/service", key: "dev-admin")
         try await page.see("document.querySelectorAll('.plots polyline.line').length >= 9")
-        // One for its time and two for answers; the suspended one waits for nothing.
+        // One waits for its time and two for answers; the suspended one has no reason.
         try await page.see(
             """
             [...document.querySelectorAll('.plots .panel')].some((panel) =>
@@ -57,7 +57,7 @@ import Testing
         try await page.seeText("done", in: "tbody")
         try await page.click("Service")
         try await page.seeText("Free disk")
-        // Whose key it is can only be asked.
+        // Only a request can determine the owner of a key.
         let complaints = page.browser.takeComplaints().filter { !$0.contains("403 (Forbidden) \(page.base)/v1/app") }
         #expect(complaints == [])
     }
@@ -142,7 +142,7 @@ import Testing
         let number = try await scene.download("/a")
         try await scene.completed(number)
         let page = try await PageDriver(scene.service)
-        // Who looks into the log is answered when the view is gone.
+        // The request for the log is answered after the view was left.
         let hold = """
             t.held = [];
             t.send = fetch;
@@ -233,7 +233,7 @@ import Testing
         try await page.seeText("task-2399", in: "tbody tr")
         #expect(try await page.count("tbody tr") == 50)
         #expect(try await page.browser.evaluate("location.hash.includes('search=TASK-23')") == true)
-        // What matches a search has no form for the whole session.
+        // Commands for a search do not apply to the whole session.
         #expect(try await page.count(".bulk button:disabled") == 4)
         try await page.choose("Search in", "clientTaskId")
         try await page.fill("Search tasks", "task-2345")
@@ -281,7 +281,7 @@ import Testing
         try await page.browser.evaluate("document.querySelector('#index a[href=\"#listTasks\"]').click()")
         try await page.see("!t.isSeen(document.getElementById('find'))")
         try await page.see("Math.abs(document.querySelector('#listTasks[open]')?.getBoundingClientRect().top) < 50")
-        // The key that searches unfolds it.
+        // The key for searching unfolds it.
         try await page.browser.press("/")
         try await page.see("document.activeElement.id === 'find'")
         try await page.browser.press("s")
@@ -308,8 +308,8 @@ import Testing
     }
 }
 
-/// A service with something of everything: transfers under way, in segments, waiting, suspended, failed and done;
-/// questions, launches and a fetch.
+/// A service with every kind of state: tasks that run, in segments, wait, are suspended, failed and done; questions,
+/// launches and a fetch.
 struct PageStage {
     let scene: Scene
     let receiver: Receiver
