@@ -71,10 +71,10 @@ package final class Store: Sendable {
                 onFatalError: { onFatalError($0) })
         case .server(let server, let node, let contents):
             self.node = node
+            let row = NodeRow(id: node, contents: contents, document: profile.map(documents.encode))
             database = try Database.open(
-                server, node: node, contents: contents, document: profile.map(documents.encode), readers: readers,
-                migrations: Schema.migrations, log: log,
-                onCommit: tell, onFatalError: { onFatalError($0) })
+                server, fence: row.fence, readers: readers, migrations: Schema.migrations, log: log, onCommit: tell,
+                onFatalError: { onFatalError($0) })
         }
         self.policies = policies
     }

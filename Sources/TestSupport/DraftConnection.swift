@@ -185,7 +185,7 @@ final class DraftConnection {
         return true
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private func takeTurn() {
         turn = state.withLock { $0.turns.popFirst() } ?? DraftServer.Turn()

@@ -43,7 +43,7 @@ package actor SharedPostgreSQL {
 
     private var server: Task<PostgreSQL, any Error>?
 
-    /// A new database.
+    /// Creates a database.
     package static func database() async throws -> PostgreSQLDatabase { try await one.get().database() }
 
     private func get() async throws -> PostgreSQL {

@@ -14,6 +14,18 @@ package struct Patience {
     /// Records a success: the next wait is short again.
     package mutating func succeeded() { failures = 0 }
 
+    /// Calls the service until it answers, or refuses for good.
+    ///
+    /// - Parameter limit: The maximum number of consecutive waits; ten take a minute and a half.
+    package static func insist<Answer>(
+        limit: Int = .max, _ call: () async throws -> Answer
+    ) async throws -> Answer {
+        var patience = Patience(limit: limit)
+        while true {
+            do { return try await call() } catch { try await patience.wait(after: error) }
+        }
+    }
+
     /// Waits before the next attempt.
     ///
     /// - Throws: `error` if another attempt would fail the same way, or the limit is reached; `CancellationError`.

@@ -204,6 +204,23 @@ final class NodeTests {
         #expect(try await claim(second, other, used: 2, wanted: 9) == 2)
     }
 
+    @Test func `Connections of several sessions are kept at once, and again`() async throws {
+        let sessions = [try await first.makeSession(), try await first.makeSession()]
+        func claim(used: Int, wanted: Int) async throws -> [Int] {
+            let claims = sessions.map {
+                ConnectionClaim(
+                    session: $0.id, origin: "https://origin.example:443", used: used, wanted: wanted, running: used,
+                    runningOfSession: used, limit: 9)
+            }
+            return try await first.store.tasks.claimConnections(claims, limitPerHost: 99)
+        }
+        #expect(try await claim(used: 0, wanted: 2) == [2, 2])
+        #expect(try await claim(used: 2, wanted: 1) == [1, 1])
+        #expect(try await database.query("SELECT connections FROM held_connection") == [["3"], ["3"]])
+        #expect(try await claim(used: 0, wanted: 0) == [0, 0])
+        #expect(try await database.query("SELECT 1 FROM held_connection").isEmpty)
+    }
+
     @Test func `Connections of a dead node no longer count`() async throws {
         let session = try await first.makeSession()
         #expect(try await claim(first, session, wanted: 6) == 6)
@@ -409,7 +426,7 @@ final class NodeTests {
         #expect(try await first.claim().map(\.id) == [task.id])
         var progress = TaskProgress()
         progress.node = "first"
-        progress.kept = .file(ResumePoint { $0.offset = 5 }, source: 0)
+        progress.kept = .file(ResumePoint(), source: 0)
         try await first.settle(Settlement(task: task.id, verdict(progress)))
         return task.id
     }
@@ -608,11 +625,11 @@ final class NodeTests {
         profile.roles = ["api"]
         profile.load = 1.5
         try await first.store.nodes.describe(profile)
-        try await second.store.nodes.drain(node: "first")
+        try await second.store.nodes.drain("first")
         let nodes = try await second.store.nodes.list()
         #expect(nodes.map(\.id) == ["first", "second"])
         #expect(nodes[0].profile == profile && nodes[0].isDraining && nodes[0].isAlive && !nodes[1].isDraining)
-        await #expect(throws: DomainError.notFound) { try await first.store.nodes.drain(node: "third") }
+        await #expect(throws: DomainError.notFound) { try await first.store.nodes.drain("third") }
     }
 
     @Test func `News lists the changes of watched sessions and tasks only`() async throws {

@@ -179,7 +179,7 @@ extension Service {
     ///
     /// - Throws: ``DomainError/notFound``.
     package func drain(node: String) async throws {
-        if store.node != nil { return try await store.nodes.drain(node: node) }
+        if store.node != nil { return try await store.nodes.drain(node) }
         guard node == Self.only else { throw DomainError.notFound }
         retire()
     }

@@ -46,13 +46,20 @@ package struct SessionNews: Hashable, Sendable {
 extension Store.Nodes {
     /// The nodes that share the store; none with SQLite.
     package func list() async throws -> [NodeRecord] {
-        try await database.read { [documents] db in
-            try db.nodes().map { node in
-                NodeRecord(
-                    id: node.id, isAlive: node.isAlive, isDraining: node.isDraining, silence: node.silence,
-                    committed: node.committed,
-                    profile: node.document.isEmpty
-                        ? NodeProfile() : try documents.decode(NodeProfile.self, node.document))
+        guard node != nil else { return [] }
+        return try await database.read { [documents] db in
+            try db.all(
+                """
+                SELECT id, committed, draining, document, lease_until > now() AS alive, \
+                CAST(extract(epoch FROM now() - lease_until) * 1000 AS BIGINT) AS overdue FROM node ORDER BY id
+                """
+            ) { row in
+                let document = row.blob("document")
+                return NodeRecord(
+                    id: row.text("id"), isAlive: row.bool("alive"), isDraining: row.bool("draining"),
+                    silence: max(.zero, .seconds(NodeRow.lease) + .milliseconds(row.integer("overdue"))),
+                    committed: row.integer("committed"),
+                    profile: document.isEmpty ? NodeProfile() : try documents.decode(NodeProfile.self, document))
             }
         }
     }
@@ -60,15 +67,19 @@ extension Store.Nodes {
     /// Publishes this node's description and renews its lease.
     package func describe(_ profile: NodeProfile) async throws {
         guard let node else { return }
-        try await database.write { [documents] db in try db.describe(node: node, as: documents.encode(profile)) }
+        try await database.write { [documents] db in
+            try db.execute("UPDATE node SET document = ?2 WHERE id = ?1", node, documents.encode(profile))
+        }
     }
 
     /// Requests the drain of a node.
     ///
     /// - Throws: ``DomainError/notFound``.
-    package func drain(node: String) async throws {
+    package func drain(_ id: String) async throws {
+        guard node != nil else { throw DomainError.notFound }
         try await database.write { db in
-            guard try db.drain(node: node) else { throw DomainError.notFound }
+            let drained = try db.change("UPDATE node SET draining = TRUE WHERE id = ?1", id)
+            if drained == 0 { throw DomainError.notFound }
         }
     }
 
@@ -130,7 +141,7 @@ extension Store.Nodes {
     package func takeOver(burying: Bool = true, at now: Timestamp) async throws -> (TakeOver, Aftermath) {
         guard let node else { return (TakeOver(), Aftermath()) }
         return try await transact(at: now) { transaction in
-            let buried = burying ? try transaction.db.buryNodes(but: node) : []
+            let buried = burying ? try self.bury(but: node, transaction.db) : []
             var takeOver = try self.releaseStrays(
                 but: self.livingOthers(transaction.db).union([node]), limit: Store.Tasks.commandGroup, transaction)
             takeOver.nodes = buried
@@ -148,12 +159,21 @@ extension Store.Nodes {
         }
     }
 
+    /// Deletes the rows of nodes with an expired lease: these nodes cannot commit any more.
+    ///
+    /// - Parameter node: This node, which is alive.
+    /// - Returns: The names of the nodes.
+    private func bury(but node: String, _ db: Connection) throws -> [String] {
+        try db.all("DELETE FROM node WHERE id <> ?1 AND lease_until <= now() RETURNING id", node) { $0.text("id") }
+    }
+
     /// Whether other nodes are alive.
     package func hasLivingOthers() async throws -> Bool { try await list().contains { $0.isAlive && $0.id != node } }
 
     /// The names of other nodes that are alive or not taken over yet.
     func livingOthers(_ db: Connection) throws -> Set<String> {
-        Set(try db.nodes().map(\.id)).subtracting([node ?? ""])
+        guard let node else { return [] }
+        return Set(try db.all("SELECT id FROM node WHERE id <> ?1", node) { $0.text("id") })
     }
 
     /// Requeues the claims of nodes that no longer exist.

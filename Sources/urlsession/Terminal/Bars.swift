@@ -8,7 +8,7 @@ struct Bar: Equatable {
     /// Instead of figures: why it waits, or what is done with it.
     var note: String?
 
-    /// 0 to 1, where the length is known.
+    /// 0 to 1, if the length is known.
     var fraction: Double? {
         guard let expected, expected > 0 else { return nil }
         return min(1, Double(received) / Double(expected))

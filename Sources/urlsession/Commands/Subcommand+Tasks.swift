@@ -1,7 +1,8 @@
+import Options
 import URLSessionClient
 import Wire
 
-extension Command {
+extension Subcommand {
     static let session = Argument(name: "SESSION", help: "the name of a session", kind: .session)
     static let task = Argument(name: "TASK", help: "the number of a task", kind: .number(1 ... .max))
 
@@ -16,8 +17,8 @@ extension Command {
         group,
     ]
 
-    private static func telling(_ name: String, _ summary: String, _ about: String) -> Command {
-        Command(
+    private static func telling(_ name: String, _ summary: String, _ about: String) -> Subcommand {
+        Subcommand(
             name: name, summary: summary, about: about,
             arguments: [
                 session,
@@ -30,9 +31,9 @@ extension Command {
     }
 
     static let tasks = [
-        Command(
+        Subcommand(
             name: "sessions", summary: "list sessions", run: SessionCommands.list),
-        Command(
+        Subcommand(
             name: "open", summary: "create a session, or reconnect to it",
             arguments: [session],
             options: [
@@ -42,7 +43,7 @@ extension Command {
                     help: "JSON as the API has it; only a new session takes it"),
             ],
             run: SessionCommands.open),
-        Command(
+        Subcommand(
             name: "close", summary: "end a session",
             about: "Lets its tasks finish and takes no new ones.",
             arguments: [session],
@@ -51,7 +52,7 @@ extension Command {
                 Option(name: "forget", help: "cancel its tasks, and forget it with all its contents"),
             ],
             run: SessionCommands.close),
-        Command(
+        Subcommand(
             name: "tasks", summary: "list the tasks of a session, or of all",
             arguments: [
                 Argument(
@@ -67,8 +68,8 @@ extension Command {
                 group,
                 Option(name: "search", value: "TEXT", help: "only those with this in their name, URL or client id"),
             ], run: TaskCommands.list),
-        Command(name: "task", summary: "show a task", arguments: [session, task], run: TaskCommands.show),
-        Command(
+        Subcommand(name: "task", summary: "show a task", arguments: [session, task], run: TaskCommands.show),
+        Subcommand(
             name: "explain", summary: "tell what a task is doing, why it waits, and what happened to it",
             arguments: [session, task], run: Explain.run),
         telling("suspend", "stop tasks, bytes kept", "Tasks that were suspended go on with resume."),
@@ -79,7 +80,7 @@ extension Command {
     ]
 
     static let events = [
-        Command(
+        Subcommand(
             name: "events", summary: "print the events of a session",
             about: """
                 From the first that is not acknowledged. With --follow it waits for more, also while the service \
@@ -92,13 +93,13 @@ extension Command {
                 Option(name: "after", value: "SEQ", kind: .number(0 ... .max), help: "begin behind this event"),
             ],
             run: EventCommands.events),
-        Command(
+        Subcommand(
             name: "ack", summary: "acknowledge events",
             arguments: [
                 session, Argument(name: "SEQ", help: "the last event that was handled", kind: .number(0 ... .max)),
             ],
             run: EventCommands.acknowledge),
-        Command(
+        Subcommand(
             name: "questions", summary: "list what tasks ask",
             options: [
                 Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
@@ -107,7 +108,7 @@ extension Command {
                     help: "only those in these states"),
             ],
             run: EventCommands.questions),
-        Command(
+        Subcommand(
             name: "answer", summary: "answer a question",
             about: """
                 useCredential reads the password, or without --user the token, from standard input: arguments can be \
@@ -128,8 +129,8 @@ extension Command {
                 Option(name: "request", value: "URL", help: "with useNewRequest: the URL to ask instead"),
             ],
             run: EventCommands.answer),
-        Command(name: "credentials", summary: "list stored credentials", run: EventCommands.credentials),
-        Command(
+        Subcommand(name: "credentials", summary: "list stored credentials", run: EventCommands.credentials),
+        Subcommand(
             name: "credentials add", summary: "store a credential, used without asking",
             about: "Reads the password, or without --user the token, from standard input.",
             arguments: [Argument(name: "URL", help: "the server, such as https://example.com")],
@@ -139,7 +140,7 @@ extension Command {
                 Option(name: "digest", help: "for HTTP Digest instead of Basic"),
             ],
             run: EventCommands.addCredential),
-        Command(
+        Subcommand(
             name: "credentials remove", summary: "forget a credential",
             arguments: [Argument(name: "CREDENTIAL", help: "its identifier")], run: EventCommands.removeCredential),
     ]

@@ -1,11 +1,12 @@
+import Options
 import URLSessionClient
 import Wire
 
-extension Command {
+extension Subcommand {
     private static let launch = Argument(name: "LAUNCH", help: "the launch, lnch_...")
 
     static let webhooks = [
-        Command(
+        Subcommand(
             name: "receive", summary: "receive webhooks here: verify, print and complete them",
             about: """
                 A receiver to try webhooks with, without writing one. It listens, makes itself the app's webhook unless \
@@ -18,7 +19,7 @@ extension Command {
             options: [
                 Option(
                     name: "listen", short: "l", value: "ADDR:PORT",
-                    help: "where to listen (\(WebhookListener.standardAddress)); port 0 picks one"),
+                    help: "where to listen (\(Receive.standardAddress)); port 0 picks one"),
                 Option(
                     name: "webhook-url", value: "URL", help: "what the service calls instead, such as a tunnel to here"),
                 Option(name: "no-register", help: "leave the app's webhook as it is"),
@@ -38,8 +39,8 @@ extension Command {
                     meaning: "saves what finishes, for urlsessiond serve --dev")
             ],
             run: Receive.run),
-        Command(name: "webhook", summary: "show the app's webhook", run: AppCommands.webhook),
-        Command(
+        Subcommand(name: "webhook", summary: "show the app's webhook", run: AppCommands.webhook),
+        Subcommand(
             name: "webhook set", summary: "say where the app is launched",
             arguments: [Argument(name: "URL", help: "where launches go; - for nowhere", isOptional: true)],
             options: [
@@ -52,15 +53,15 @@ extension Command {
                 Option(name: "deadline", value: "TIME", kind: .duration, help: "from the launch to its completion"),
             ],
             run: AppCommands.setWebhook),
-        Command(name: "webhook ping", summary: "send a ping now, and tell how it went", run: AppCommands.ping),
-        Command(
+        Subcommand(name: "webhook ping", summary: "send a ping now, and tell how it went", run: AppCommands.ping),
+        Subcommand(
             name: "webhook rotate", summary: "replace the secret that signs webhooks",
             options: [
                 Option(
                     name: "grace", value: "TIME", kind: .duration, help: "how long the old one goes on signing (24h)")
             ],
             run: AppCommands.rotate),
-        Command(
+        Subcommand(
             name: "webhook redeliver", summary: "send a launch once more, now, or all of a time",
             arguments: [Argument(name: "LAUNCH", help: "the launch, lnch_...", isOptional: true)],
             options: [
@@ -79,7 +80,7 @@ extension Command {
                     meaning: "sends again what was given up in the last two hours")
             ],
             run: AppCommands.redeliver),
-        Command(
+        Subcommand(
             name: "launches", summary: "list launches",
             options: [
                 Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
@@ -94,9 +95,9 @@ extension Command {
                     help: "only of these kinds"),
             ],
             run: AppCommands.launches),
-        Command(
+        Subcommand(
             name: "launch", summary: "show a launch and its attempts", arguments: [launch], run: AppCommands.launch),
-        Command(
+        Subcommand(
             name: "complete", summary: "complete a launch",
             arguments: [
                 launch,
@@ -106,19 +107,19 @@ extension Command {
                     isOptional: true),
             ],
             run: AppCommands.complete),
-        Command(
+        Subcommand(
             name: "refresh", summary: "show background refresh, or say how often to fetch",
             arguments: [Argument(name: "INTERVAL", help: "never, minimum or a time of at least 15m", isOptional: true)],
             run: AppCommands.refresh),
-        Command(name: "fetch", summary: "wake the app to fetch now", run: AppCommands.fetch),
-        Command(name: "app", summary: "show the app behind the key", run: AppCommands.own),
+        Subcommand(name: "fetch", summary: "wake the app to fetch now", run: AppCommands.fetch),
+        Subcommand(name: "app", summary: "show the app behind the key", run: AppCommands.own),
     ]
 
     private static let app = Argument(name: "APP", help: "the name of an app")
 
     static let operators = [
-        Command(name: "apps", summary: "list apps", run: AppCommands.apps),
-        Command(
+        Subcommand(name: "apps", summary: "list apps", run: AppCommands.apps),
+        Subcommand(
             name: "apps add", summary: "create an app, and show its key and its secret",
             arguments: [app],
             options: [
@@ -127,7 +128,7 @@ extension Command {
                 Option(name: "max-bytes", value: "N", kind: .number(0 ... .max), help: "bytes of contents and bodies"),
             ],
             run: AppCommands.add),
-        Command(
+        Subcommand(
             name: "apps set", summary: "change an app",
             arguments: [app],
             options: [
@@ -143,11 +144,11 @@ extension Command {
                     help: "whether it may be woken to fetch"),
             ],
             run: AppCommands.set),
-        Command(
+        Subcommand(
             name: "apps remove", summary: "cancel and forget everything of an app", arguments: [app],
             run: AppCommands.remove),
-        Command(name: "keys", summary: "list the keys of an app", arguments: [app], run: AppCommands.keys),
-        Command(
+        Subcommand(name: "keys", summary: "list the keys of an app", arguments: [app], run: AppCommands.keys),
+        Subcommand(
             name: "keys add", summary: "create a key, and show it",
             arguments: [app],
             options: [
@@ -157,13 +158,13 @@ extension Command {
                 Option(name: "expires", value: "TIME", help: "when it ends, such as 2027-01-01T00:00:00Z"),
             ],
             run: AppCommands.addKey),
-        Command(
+        Subcommand(
             name: "keys revoke", summary: "revoke a key at once",
             arguments: [app, Argument(name: "KEY", help: "its identifier")], run: AppCommands.revokeKey),
-        Command(
+        Subcommand(
             name: "conditions", summary: "show what is declared about network, power, load and times",
             run: SystemCommands.conditions),
-        Command(
+        Subcommand(
             name: "conditions set", summary: "declare all conditions",
             about: """
                 Reads JSON as the API has it, such as {"network": {"expensive": true}}. What is absent there has its \
@@ -179,14 +180,14 @@ extension Command {
                     meaning: "changes one of them")
             ],
             run: SystemCommands.setConditions),
-        Command(name: "nodes", summary: "list the nodes of the service", run: SystemCommands.nodes),
-        Command(
+        Subcommand(name: "nodes", summary: "list the nodes of the service", run: SystemCommands.nodes),
+        Subcommand(
             name: "nodes drain", summary: "have a node hand over its transfers until it is started again",
             arguments: [Argument(name: "ID", help: "the node's identifier")], run: SystemCommands.drain),
     ]
 
     static let local = [
-        Command(
+        Subcommand(
             name: "completions", summary: "write a script that completes words in a shell",
             arguments: [Argument(name: "SHELL", help: "the shell", kind: .choice(Completions.shells))],
             examples: [
@@ -200,13 +201,13 @@ extension Command {
             ],
             isLocal: true,
             run: { call in try Output.text(Completions.script(for: call.words.text("SHELL") ?? "")) }),
-        Command(
+        Subcommand(
             name: "man", summary: "write a manual page",
             arguments: [Argument(name: "COMMAND", help: "the page of a command", isOptional: true, isRepeated: true)],
             options: [Option(name: "all", value: "DIR", kind: .file, help: "write all pages into a folder")],
             examples: [Example(command: "urlsession man get | man -l -", meaning: "reads it")],
             isLocal: true, run: LocalCommands.manual),
-        Command(
+        Subcommand(
             name: "profiles", summary: "list the profiles of the configuration file", about: Profile.about,
             isLocal: true, run: LocalCommands.profiles),
     ]
@@ -214,7 +215,7 @@ extension Command {
 
 /// Commands that call no service.
 enum LocalCommands {
-    static func manual(_ call: Call) async throws {
+    static func manual(_ call: Invocation) async throws {
         if let folder = call.words.text("all") {
             try LocalFiles.makeFolder(folder)
             for page in ManualPage.all() { try LocalFiles.write(page.text, to: "\(folder)/\(page.name)") }
@@ -228,7 +229,7 @@ enum LocalCommands {
         try Output.text(ManualPage.command(command))
     }
 
-    static func profiles(_ call: Call) async throws {
+    static func profiles(_ call: Invocation) async throws {
         for name in try Settings.profiles().keys.sorted() { try Output.text(name) }
     }
 }

@@ -1,34 +1,15 @@
+import Options
 import Wire
 
 /// One command: its words, what it says about itself, and what it does.
 ///
 /// Parsing, help, completions and manual pages are all made of ``CommandTable/all``.
-struct Command: Sendable {
-    /// What a word may be.
-    enum Kind: Sendable, Equatable {
-        case text
-        case number(ClosedRange<Int64>)
-        /// 0 to 1.
-        case fraction
-        /// Seconds, or a number with `s`, `m`, `h` or `d` behind it.
-        case duration
-        /// Bytes per second, or a number with `k`, `M` or `G` behind it.
-        case rate
-        /// A number from 0, or `none`.
-        case limit
-        /// The name of a session of the app.
-        case session
-        case file
-        case choice([String])
-        /// One of the words or more, separated by commas.
-        case choices([String])
-    }
-
+struct Subcommand: Sendable {
     /// A word that the command needs, or may have, in its place.
     struct Argument: Sendable {
         let name: String
         let help: String
-        var kind = Kind.text
+        var kind = ValueKind.text
         var isOptional = false
         /// Takes all words that are left. Only the last one.
         var isRepeated = false
@@ -36,21 +17,6 @@ struct Command: Sendable {
         var usage: String {
             let word = isRepeated ? name + "..." : name
             return isOptional ? "[\(word)]" : word
-        }
-    }
-
-    /// A word that begins with `--`, and its value.
-    struct Option: Sendable {
-        let name: String
-        var short: Character?
-        /// What its value is called; `nil` for one that is there or not.
-        var value: String?
-        var kind = Kind.text
-        var isRepeated = false
-        let help: String
-
-        var usage: String {
-            (short.map { "-\($0), " } ?? "") + "--\(name)" + (value.map { " \($0)" } ?? "")
         }
     }
 
@@ -70,7 +36,7 @@ struct Command: Sendable {
     var examples: [Example] = []
     /// Whether it talks to the service.
     var isLocal = false
-    let run: @Sendable (Call) async throws -> Void
+    let run: @Sendable (Invocation) async throws -> Void
 
     /// All options it takes.
     var allOptions: [Option] { options + (isLocal ? [] : CommandTable.connection) + CommandTable.common }
@@ -84,7 +50,7 @@ struct Command: Sendable {
 /// Commands that belong together.
 struct CommandGroup: Sendable {
     let title: String
-    let commands: [Command]
+    let commands: [Subcommand]
 }
 
 /// All there is.
@@ -92,31 +58,31 @@ enum CommandTable {
     static let version = Release.version
 
     static let groups = [
-        CommandGroup(title: "Transfers", commands: Command.transfers),
-        CommandGroup(title: "Sessions and tasks", commands: Command.tasks),
-        CommandGroup(title: "Events and questions", commands: Command.events),
-        CommandGroup(title: "Webhooks", commands: Command.webhooks),
-        CommandGroup(title: "Operators (with the admin key)", commands: Command.operators),
-        CommandGroup(title: "This tool", commands: Command.local),
+        CommandGroup(title: "Transfers", commands: Subcommand.transfers),
+        CommandGroup(title: "Sessions and tasks", commands: Subcommand.tasks),
+        CommandGroup(title: "Events and questions", commands: Subcommand.events),
+        CommandGroup(title: "Webhooks", commands: Subcommand.webhooks),
+        CommandGroup(title: "Operators (with the admin key)", commands: Subcommand.operators),
+        CommandGroup(title: "This tool", commands: Subcommand.local),
     ]
 
     static let all = groups.flatMap(\.commands)
 
     /// Options of every command that talks to the service.
     static let connection = [
-        Command.Option(name: "profile", value: "NAME", help: "use this part of the configuration file"),
-        Command.Option(name: "url", value: "URL", help: "where the service listens"),
-        Command.Option(
+        Option(name: "profile", value: "NAME", help: "use this part of the configuration file"),
+        Option(name: "url", value: "URL", help: "where the service listens"),
+        Option(
             name: "ca-file", value: "FILE", kind: .file,
             help: "certificates (PEM) that an https service is trusted by, instead of those of this machine"),
-        Command.Option(name: "json", help: "write JSON as the API has it, a document a line"),
-        Command.Option(name: "quiet", short: "q", help: "write nothing but errors"),
+        Option(name: "json", help: "write JSON as the API has it, a document a line"),
+        Option(name: "quiet", short: "q", help: "write nothing but errors"),
     ]
 
     /// Options of every command.
     static let common = [
-        Command.Option(name: "help", short: "h", help: "tell about the command"),
-        Command.Option(name: "version", help: "tell the version"),
+        Option(name: "help", short: "h", help: "tell about the command"),
+        Option(name: "version", help: "tell the version"),
     ]
 
     /// The exit statuses, for help and manual.
@@ -136,8 +102,8 @@ enum CommandTable {
         ("URLSESSION_WEBHOOK_SECRET", "the secret that `receive` verifies signatures with"),
     ]
 
-    static func named(_ name: String) -> Command? { all.first { $0.name == name } }
+    static func named(_ name: String) -> Subcommand? { all.first { $0.name == name } }
 
     /// The commands whose first word is this, where that alone is none.
-    static func family(_ word: String) -> [Command] { all.filter { $0.name.hasPrefix(word + " ") } }
+    static func family(_ word: String) -> [Subcommand] { all.filter { $0.name.hasPrefix(word + " ") } }
 }

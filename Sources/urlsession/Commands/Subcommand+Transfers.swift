@@ -1,4 +1,6 @@
-extension Command {
+import Options
+
+extension Subcommand {
     private static let requestOptions = [
         Option(
             name: "header", short: "H", value: "TEXT", isRepeated: true,
@@ -45,7 +47,7 @@ extension Command {
         help: "save as this file, or into this folder if it is one or ends with /; - for standard output")
 
     static let transfers = [
-        Command(
+        Subcommand(
             name: "get", summary: "download URLs into files",
             about: """
                 Hands the downloads over to the service, shows how far they are, and saves each when it is whole. Names \
@@ -95,7 +97,7 @@ extension Command {
                     meaning: "writes to standard output"),
             ],
             run: Transfers.get),
-        Command(
+        Subcommand(
             name: "put", summary: "upload a file",
             about: """
                 Stores the file with the service, hands the upload over, and shows how far it is. Once it is stored, \
@@ -115,7 +117,7 @@ extension Command {
                     meaning: "uploads as backups/backup.tar")
             ],
             run: Transfers.put),
-        Command(
+        Subcommand(
             name: "attach", summary: "come back to the transfers of a session",
             about: """
                 Follows what get and put left in a session, and saves what is to be saved where they were told to, below \
@@ -124,12 +126,12 @@ extension Command {
             arguments: [Argument(name: "SESSION", help: "the session that get or put named", kind: .session)],
             options: [output] + saveOptions,
             run: Transfers.attach),
-        Command(
+        Subcommand(
             name: "watch", summary: "show how far the tasks of a session are",
             about: "Until all that are under way are over. Saves nothing.",
             arguments: [Argument(name: "SESSION", help: "the session to watch", kind: .session)],
             run: Transfers.attach),
-        Command(
+        Subcommand(
             name: "content", summary: "write the content of a finished task",
             arguments: [
                 Argument(name: "SESSION", help: "the task's session", kind: .session),
