@@ -7,7 +7,7 @@ import Testing
 
 @testable import Store
 
-/// The place of a node in its store: who has it, and who loses it.
+/// The place of a node in its store: its holder, and the loss of it.
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 struct NodeRowTests {
     private let database: PostgreSQLDatabase
@@ -56,7 +56,7 @@ struct NodeRowTests {
         #expect(try await second.store.nodes.list().map(\.id) == ["two"])
     }
 
-    @Test func `A later process of the same name has the place at once`() async throws {
+    @Test func `A later process of the same name gets the place at once`() async throws {
         let first = try open("one")
         let second = try open("one")
         try await expectEnd(of: first)

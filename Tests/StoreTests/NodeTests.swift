@@ -204,7 +204,7 @@ final class NodeTests {
         #expect(try await claim(second, other, used: 2, wanted: 9) == 2)
     }
 
-    @Test func `Connections of several sessions are kept at once, and again`() async throws {
+    @Test func `Connections of several sessions are stored in one commit, and updated`() async throws {
         let sessions = [try await first.makeSession(), try await first.makeSession()]
         func claim(used: Int, wanted: Int) async throws -> [Int] {
             let claims = sessions.map {

@@ -75,7 +75,9 @@ struct ToolTests {
         ("90", 90), ("1.5h", 5400), ("2d", 172_800), ("5M", nil), ("-1", nil), ("soon", nil), ("", nil), ("1e9", nil),
         ("nan", nil),
     ])
-    func `Times are seconds unless they have a unit, less than a billion of them`(_ text: String, _ seconds: Double?) {
+    func `Durations are in seconds unless they have a unit, and below a billion seconds`(
+        _ text: String, _ seconds: Double?
+    ) {
         #expect(Amount.seconds(text) == seconds)
     }
 
@@ -118,7 +120,7 @@ struct ToolTests {
         }
     }
 
-    @Test func `What may follow is told by its place in the line`() async {
+    @Test func `Completions depend on the position in the line`() async {
         func answer(_ line: String) -> Completions.Answer {
             Completions.answer(line.split(separator: " ", omittingEmptySubsequences: false).map(String.init))
         }

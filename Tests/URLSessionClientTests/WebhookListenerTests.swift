@@ -20,7 +20,7 @@ struct WebhookListenerTests {
         #expect(try openDescriptors() - before < 200)
     }
 
-    @Test func `What is signed arrives, and everything else is refused`() async throws {
+    @Test func `Signed webhooks arrive, and all others are refused`() async throws {
         let port = try BackgroundAppTests.freePort()
         let arrivals = try Webhook(secrets: [LaunchReceiverTests.secret]).listen(on: port)
         let api = APIClient(port: port)
@@ -43,7 +43,7 @@ struct WebhookListenerTests {
         }
     }
 
-    @Test func `A webhook that nobody reads any more is refused, so that it comes again`() async throws {
+    @Test func `A webhook without a reader is refused, so that it is repeated`() async throws {
         let webhook = try Webhook(secrets: [LaunchReceiverTests.secret])
         let port = try webhook.arrivals(host: "127.0.0.1", port: 0).port
         #expect(try await APIClient(port: port).post("/", [:]).status == 503)

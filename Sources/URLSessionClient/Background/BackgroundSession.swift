@@ -15,7 +15,6 @@ public import Wire
 /// tasks. The delegate first receives all missed messages in order, then the current ones. While the object exists the
 /// app counts as attached and is not launched. Without the process, the service launches the app through
 /// ``LaunchReceiver`` when there is something to handle.
-/// app once there is something to handle, which ``LaunchReceiver`` takes.
 ///
 /// As with Apple, a session retains its delegate until it is invalidated, and an identifier should have one object at a
 /// time.

@@ -44,9 +44,9 @@ public typealias BackgroundFetchResult = LaunchCompletion.FetchResult
 ///     let receiver = try LaunchReceiver(secrets: [secret], delegate: app)
 ///     // in the handler of POST /launches:
 ///     let answer = await receiver.respond(to: headers, body: body)
+///
 /// It accepts only requests that the service signed. It responds at once, calls the delegate on the main actor, and
 /// completes the launch when the delegate has called its completion handler.
-/// service when the delegate has called its completion handler.
 public final class LaunchReceiver: Sendable {
     /// The response that the server should send.
     public struct Response: Sendable, Hashable {
@@ -134,6 +134,6 @@ public final class LaunchReceiver: Sendable {
 }
 
 extension LaunchReceiver.Response {
-    /// The answer to a webhook that is not believed.
+    /// The response to a refused webhook.
     init(_ error: WebhookError) { self.init(status: error == .unreadable ? 400 : 401, reason: "\(error)") }
 }

@@ -26,7 +26,7 @@ enum AppCommands {
             case let url?: $0.url = .set(url)
             }
             $0.state = words.text("state").map { WebhookState(rawValue: $0) }
-            // Who names a URL wants it called.
+            // A call with a URL enables the webhook.
             if words.text("URL") != nil, words.text("URL") != "-", $0.state == nil { $0.state = .enabled }
             $0.includeEvents = words.number("include-events")
             $0.launchDeadline = words.seconds("deadline")
@@ -43,9 +43,9 @@ enum AppCommands {
         guard let status = attempt.statusCode, (200..<300).contains(status) else { throw Failure.silent(1) }
     }
 
-    /// `200 OK`, or why the attempt failed: `204 No Content, not completed within 60 s`.
+    /// `200 OK`, or the failure of the attempt: `204 No Content, not completed within 60 s`.
     ///
-    /// - Parameter deadline: The webhook's `launchDeadline` in seconds; `nil` where it is not known or does not count.
+    /// - Parameter deadline: The webhook's `launchDeadline` in seconds; `nil` if it is unknown or irrelevant.
     static func result(_ attempt: LaunchAttempt, deadline: Double? = nil) -> String {
         let status = attempt.statusCode.map { Words.status($0) }
         if attempt.error == LaunchAttempt.notCompleted {
@@ -55,7 +55,7 @@ enum AppCommands {
         return status ?? error ?? "no answer yet"
     }
 
-    /// `12:00:00  200 OK, 0.1 s: the beginning of the answer`.
+    /// `12:00:00  200 OK, 0.1 s: the beginning of the response`.
     static func words(_ attempt: LaunchAttempt, deadline: Double? = nil) -> String {
         let duration = attempt.duration.map { ", \(Words.duration($0))" } ?? ""
         let excerpt = attempt.excerpt.flatMap { $0.isEmpty ? nil : ": \($0.prefix(100))" } ?? ""
@@ -240,7 +240,7 @@ enum AppCommands {
             let (tasks, bytes) = (words.text("max-tasks"), words.text("max-bytes"))
             guard tasks != nil || bytes != nil else { return }
             $0.limits = AppLimitsChange {
-                // The API has no other word for any number of tasks.
+                // The API's value for an unlimited number of tasks.
                 if let tasks { $0.tasks = Int64(tasks) ?? .max }
                 if let bytes { $0.storedBytes = Int64(bytes).map { .set($0) } ?? .clear }
             }
@@ -286,6 +286,6 @@ enum AppCommands {
 }
 
 extension Launch {
-    /// Whether it has a deadline of its own instead of the webhook's.
+    /// Whether the launch has a deadline of its own instead of the webhook's.
     fileprivate var isFetch: Bool { kind == "app.performFetch" }
 }

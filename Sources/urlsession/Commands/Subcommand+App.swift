@@ -213,7 +213,7 @@ extension Subcommand {
     ]
 }
 
-/// Commands that call no service.
+/// Commands that do not call the service.
 enum LocalCommands {
     static func manual(_ call: Invocation) async throws {
         if let folder = call.words.text("all") {

@@ -2,7 +2,7 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// Sessions from outside.
+/// Commands for sessions.
 enum SessionCommands {
     static func list(_ call: Invocation) async throws {
         try await call.output.list(
@@ -35,7 +35,7 @@ enum SessionCommands {
     }
 }
 
-/// Tasks from outside.
+/// Commands for tasks.
 enum TaskCommands {
     static func list(_ call: Invocation) async throws {
         let words = call.words
@@ -112,7 +112,7 @@ enum TaskCommands {
     }
 }
 
-/// A task in words.
+/// A description of a task.
 enum Explain {
     static func run(_ call: Invocation) async throws {
         let (session, number) = (call.words.text("SESSION") ?? "", call.words.number("TASK") ?? 0)
@@ -139,7 +139,7 @@ enum Explain {
         }
     }
 
-    /// What `--json` writes.
+    /// The output of `--json`.
     struct Explanation: Shape {
         var task = SessionTask()
         var events: [Event] = []
@@ -152,7 +152,7 @@ enum Explain {
         }
     }
 
-    /// What a task is, how it stands, and why.
+    /// The identity of a task, its state, and the reason.
     static func lines(_ task: SessionTask, in session: String, now: Int64 = Words.now) -> [String] {
         var lines = [
             "Task \(task.taskIdentifier) of \(session): \(task.kind) \(task.kind == .upload ? "to" : "of") \(task.originalRequest.address)"

@@ -1,6 +1,6 @@
 import Options
 
-/// Manual pages in roff, made of the table.
+/// Manual pages in roff, derived from the table.
 enum ManualPage {
     /// All pages by their file names.
     static func all() -> [(name: String, text: String)] {
@@ -77,6 +77,6 @@ enum ManualPage {
 }
 
 extension String {
-    /// With a capital letter at its beginning.
+    /// The text with a capital first letter.
     var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }

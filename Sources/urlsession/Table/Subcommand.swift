@@ -1,17 +1,17 @@
 import Options
 import Wire
 
-/// One command: its words, what it says about itself, and what it does.
+/// One command: its words, its help, and its action.
 ///
-/// Parsing, help, completions and manual pages are all made of ``CommandTable/all``.
+/// Parsing, help, completions and manual pages are all derived from ``CommandTable/all``.
 struct Subcommand: Sendable {
-    /// A word that the command needs, or may have, in its place.
+    /// A positional argument of the command, required or optional.
     struct Argument: Sendable {
         let name: String
         let help: String
         var kind = ValueKind.text
         var isOptional = false
-        /// Takes all words that are left. Only the last one.
+        /// Whether it takes all remaining words. Only for the last argument.
         var isRepeated = false
 
         var usage: String {
@@ -34,11 +34,11 @@ struct Subcommand: Sendable {
     var arguments: [Argument] = []
     var options: [Option] = []
     var examples: [Example] = []
-    /// Whether it talks to the service.
+    /// Whether the command does not call the service.
     var isLocal = false
     let run: @Sendable (Invocation) async throws -> Void
 
-    /// All options it takes.
+    /// All options of the command.
     var allOptions: [Option] { options + (isLocal ? [] : CommandTable.connection) + CommandTable.common }
 
     var usage: String {
@@ -47,13 +47,13 @@ struct Subcommand: Sendable {
     }
 }
 
-/// Commands that belong together.
+/// A group of related commands.
 struct CommandGroup: Sendable {
     let title: String
     let commands: [Subcommand]
 }
 
-/// All there is.
+/// All commands.
 enum CommandTable {
     static let version = Release.version
 
@@ -68,7 +68,7 @@ enum CommandTable {
 
     static let all = groups.flatMap(\.commands)
 
-    /// Options of every command that talks to the service.
+    /// Options of every command that calls the service.
     static let connection = [
         Option(name: "profile", value: "NAME", help: "use this part of the configuration file"),
         Option(name: "url", value: "URL", help: "where the service listens"),
@@ -104,6 +104,6 @@ enum CommandTable {
 
     static func named(_ name: String) -> Subcommand? { all.first { $0.name == name } }
 
-    /// The commands whose first word is this, where that alone is none.
+    /// The commands with this first word, if the word alone is no command.
     static func family(_ word: String) -> [Subcommand] { all.filter { $0.name.hasPrefix(word + " ") } }
 }

@@ -1,7 +1,7 @@
 import Wire
 
 extension Words {
-    /// What an event says.
+    /// A description of an event.
     static func event(_ event: Event, now: Int64 = now) -> String {
         (try? words(event, now)) ?? event.type.rawValue
     }
