@@ -53,13 +53,13 @@ struct Failure: Error {
 
     private static func words(_ error: ClientError) -> String {
         switch error {
-        case .badURL(let text): "\(text) is no URL of a service"
+        case .badURL(let text): "\(text) is not the URL of a service"
         case .status(let status):
-            "the service answered \(Words.status(Int64(status))) in words that are not its own; is that urlsessiond?"
+            "the service answered \(Words.status(Int64(status))) without a problem; is it urlsessiond?"
         case .unreadableAnswer(let detail): "the service's answer cannot be read: \(detail)"
         case .streamEnded: "the service ended its answer early"
         case .noContent: "the task has no content"
-        case .contentChanged: "the content is another one than at the beginning"
+        case .contentChanged: "the content changed while it was read"
         case .file(let path, EEXIST): "\(path) exists"
         case .file(let path, let code): "\(path): \(String(cString: strerror(code)))"
         case .fileShrank(let path): "\(path) became shorter while it was sent"

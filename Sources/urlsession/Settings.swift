@@ -88,7 +88,7 @@ extension Settings {
         }
         let hasSecret = profiles.values.contains { $0.values["key"] != nil || $0.values["webhook-secret"] != nil }
         if hasSecret, LocalFiles.othersRead(path) {
-            Output.complain("others can read the key in \(path); chmod 600 keeps it to yourself")
+            Output.complain("other users can read the key in \(path); protect it with chmod 600")
         }
         return profiles
     }
@@ -194,7 +194,7 @@ enum LocalFiles {
         }
     }
 
-    /// The shorter of the relative and the absolute path.
+    /// The path relative to the current folder, if it is below that.
     static func relative(_ path: String) -> String {
         let here = absolute(".") + "/"
         return path.hasPrefix(here) && path != here ? String(path.dropFirst(here.count)) : path

@@ -61,7 +61,7 @@ enum Tool {
     private static func invocation(_ words: CallWords) throws -> Invocation {
         let settings = words.command.isLocal ? Settings() : try Settings.found(for: words)
         guard let url = URL(string: settings.url), url.host() != nil, ["http", "https"].contains(url.scheme) else {
-            throw Failure("\(settings.url) is no URL of a service", status: 2)
+            throw Failure("\(settings.url) is not the URL of a service", status: 2)
         }
         if let file = settings.certificates { try trust(file) }
         return Invocation(

@@ -33,7 +33,7 @@ struct Serve {
         self.reread = reread
         let lines = Log(format: configuration.logFormat, sink: { _ in })
         let logWriter = LogWriter { dropped in
-            lines.line(.warning, "lines of this log were dropped, it was not read fast enough", [("lines", dropped)])
+            lines.line(.warning, "lines of this log were dropped: its reader is too slow", [("lines", dropped)])
         }
         self.logWriter = logWriter
         log = Log(level: configuration.logLevel, format: configuration.logFormat) { logWriter.write($0) }
@@ -45,7 +45,7 @@ struct Serve {
         defer { logWriter.flush(within: Self.lastWords) }
         Self.prepareProcess()
         guard LocalFile.makeFolder(configuration.dataFolder) else {
-            throw Failure(text: "\(configuration.dataFolder): cannot be made: \(String(cString: strerror(errno)))")
+            throw Failure(text: "\(configuration.dataFolder): cannot be created: \(String(cString: strerror(errno)))")
         }
         let lock = try FolderLock(configuration.dataFolder, remedy: "stop it, or choose another --data-dir")
         defer { withExtendedLifetime(lock) {} }
@@ -100,7 +100,9 @@ struct Serve {
             LocalFile.isFolder("\(configuration.dataFolder)/contents")
         else { return }
         throw Failure(
-            text: "\(path) is empty, though the folder was used: put a backup in its place, or remove it to begin anew")
+            text:
+                "\(path) is empty, although the folder was used: replace it with a backup, or remove it for a new database"
+        )
     }
 
     /// Opens the store, and chooses the exit status if a server's store is not available.

@@ -9,18 +9,20 @@ enum Setting {
 
     static let all: [Option] = [
         Option(name: "config", value: "FILE", help: "JSON file with members named like these flags"),
-        Option(name: "listen", value: "ADDR:PORT", help: "where the API listens (127.0.0.1:8080)"),
+        Option(name: "listen", value: "ADDR:PORT", help: "the address of the API (127.0.0.1:8080)"),
         Option(name: "data-dir", value: "DIR", help: "database, contents, keys (./urlsessiond-data)"),
         Option(name: "store", value: "URL", help: "postgresql://... in place of the database in --data-dir"),
-        Option(name: "store-pooled", help: "a pooler in transaction mode is before --store: prepare no statements"),
+        Option(name: "store-pooled", help: "prepare no statements, for a pooler in transaction mode before --store"),
         Option(
             name: "roles", value: "ROLE[,...]", isRepeated: true,
-            help: "what this node does with --store: api, transfer, launch (all)"),
-        Option(name: "admin-key-file", value: "FILE", help: "the operator's key (DATA_DIR/admin.key)"),
-        Option(name: "master-key-file", value: "FILE", help: "seals secrets (DATA_DIR/master.key)"),
+            help: "the roles of this node, with --store: api, transfer, launch (all)"),
+        Option(name: "admin-key-file", value: "FILE", help: "the file of the operator's key (DATA_DIR/admin.key)"),
+        Option(
+            name: "master-key-file", value: "FILE", help: "the file of the key that seals secrets (DATA_DIR/master.key)"
+        ),
         Option(name: "new-master-key", help: "start without the key of an existing database; its secrets are lost"),
-        Option(name: "dev", help: "a developer's own machine: fixed keys, loopback only"),
-        Option(name: "public-url", value: "URL", help: "base of the URLs put into webhooks"),
+        Option(name: "dev", help: "development mode: fixed keys, loopback only"),
+        Option(name: "public-url", value: "URL", help: "base of the URLs in webhooks"),
         Option(name: "transfer-threads", value: "N", kind: .number(1...64), help: "event loops for transfers (cores)"),
         Option(name: "max-transfers", value: "N", kind: .number(1...65_536), help: "concurrent transfers (256)"),
         Option(
@@ -39,22 +41,23 @@ enum Setting {
             help: "s3://BUCKET/PREFIX?region=&endpoint= for contents and bodies, in place of --data-dir"),
         Option(
             name: "bucket-credentials", value: "FILE",
-            help: "keys as AWS tools have them, a profile for each NAME, and [contents]"),
+            help: "keys in the form of AWS tools, with a profile for each NAME, and [contents]"),
         Option(name: "content-retention", value: "TIME", kind: .duration, help: "after acknowledgement (24h)"),
         Option(name: "unacknowledged-retention", value: "TIME", kind: .duration, help: "without acknowledgement (30d)"),
-        Option(name: "webhook-timeout", value: "TIME", kind: .duration, help: "for a receiver's answer (15s)"),
-        Option(name: "free-disk-floor", value: "BYTES", kind: .bytes, help: "free bytes that stay free (1G)"),
-        Option(name: "rate-limit", value: "N", kind: .number(1...1_000_000), help: "requests a second for each key"),
-        Option(name: "metrics-listen", value: "ADDR:PORT", help: "/metrics without a key, there only"),
-        Option(name: "cors-origin", value: "ORIGIN", isRepeated: true, help: "a web page's origin that may call"),
+        Option(name: "webhook-timeout", value: "TIME", kind: .duration, help: "for a receiver's response (15s)"),
+        Option(name: "free-disk-floor", value: "BYTES", kind: .bytes, help: "bytes of the disk that stay free (1G)"),
+        Option(name: "rate-limit", value: "N", kind: .number(1...1_000_000), help: "requests per second and key"),
+        Option(name: "metrics-listen", value: "ADDR:PORT", help: "address for /metrics without a key"),
+        Option(
+            name: "cors-origin", value: "ORIGIN", isRepeated: true, help: "a web page's origin that may send requests"),
         Option(name: "no-page", help: "no page at /, no reference at /docs"),
         Option(name: "tls-certificate", value: "FILE", help: "PEM chain; serves HTTPS"),
         Option(name: "tls-key", value: "FILE", help: "PEM key of the certificate"),
         Option(name: "shutdown-timeout", value: "TIME", kind: .duration, help: "limit for a clean end (8s)"),
-        Option(name: "log-format", value: "text|json", kind: .choice(["text", "json"]), help: "of standard error"),
+        Option(name: "log-format", value: "text|json", kind: .choice(["text", "json"]), help: "format of the log"),
         Option(
             name: "log-level", value: "LEVEL", kind: .choice(["debug", "info", "warning", "error"]),
-            help: "least level that is logged (info)"),
+            help: "lowest level of the log (info)"),
     ]
 
     static func named(_ name: String) -> Option? { all.first { $0.name == name } }

@@ -88,7 +88,7 @@ import Testing
         }
         for words in ["api", "transfer,launch"] {
             let (isTaken, text) = try await check("--roles", words)
-            #expect(!isTaken && text.contains("roles: are shared among nodes, which need --store"), "\(text)")
+            #expect(!isTaken && text.contains("roles: require --store"), "\(text)")
         }
         for (words, told) in [
             ("api", "api"), ("launch,api", "api,launch"), ("transfer,launch,api", "api,transfer,launch"),

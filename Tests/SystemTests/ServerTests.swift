@@ -474,7 +474,7 @@ import Testing
         try #require(truncate(path, 0) == 0)
         let refused = await #expect(throws: ServiceProcess.NotListening.self) { try await service.start() }
         #expect(refused?.status == .exited(73), "\(refused?.description ?? "")")
-        #expect(refused?.errors.contains("is empty, though the folder was used") == true)
+        #expect(refused?.errors.contains("is empty, although the folder was used") == true)
         unlink(path)
         try await service.start()
     }

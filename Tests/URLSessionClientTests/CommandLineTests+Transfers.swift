@@ -43,7 +43,7 @@ extension CommandLineTests {
     @Test(arguments: [
         ("http://h/a\t../x", "list.txt, line 2: ../x must not lead out of the folder with .."),
         ("http://h/a\t/x", "list.txt, line 2: /x must be a relative path, below the folder of -o"),
-        ("http://h/a\t", "list.txt, line 2: the name behind the tab is empty"),
+        ("http://h/a\t", "list.txt, line 2: the name after the tab is empty"),
         ("http://h/a\tx/", "list.txt, line 2: x/ names a folder, not a file"),
         ("\tx", "list.txt, line 2: the URL is missing"),
         ("ftp://h/a\tx", "list.txt, line 2: ftp://h/a is no URL to transfer"),

@@ -318,7 +318,7 @@ struct CommandLineTests {
         async throws
     {
         let failed = try await failure("put", file, origin.url("/up"))
-        #expect(failed.status == 2 && failed.errors.contains("save what comes through a pipe"), "\(failed)")
+        #expect(failed.status == 2 && failed.errors.contains("save the output of a pipe"), "\(failed)")
     }
 
     @Test func `A refused upload ends with 1`() async throws {

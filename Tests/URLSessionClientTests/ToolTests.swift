@@ -244,7 +244,7 @@ struct ToolTests {
                 == "failed: the server answered 404 Not Found")
         #expect(
             event(.taskDidResumeAtOffset, ["fileOffset": 5_000_000, "expectedTotalBytes": nil, "cause": "x"])
-                == "went on at 5.0 MB: x")
+                == "resumed at 5.0 MB: x")
         #expect(
             event(
                 .taskWillRetry,
@@ -252,7 +252,7 @@ struct ToolTests {
                     "attempt": 2, "error": ["code": -1001, "name": "timedOut", "localizedDescription": "Too slow."],
                     "nextAt": "1970-01-01T00:00:05Z", "offset": 0,
                 ])
-                == "attempt 2 ended: Too slow, tries again in 5 s")
+                == "attempt 2 ended: Too slow, retries in 5 s")
         // An unknown event of a newer service is printed as its type.
         #expect(event("task.didDream", [:]) == "task.didDream")
         #expect(event(.taskDidComplete, [:]) == "task.didComplete")

@@ -32,7 +32,7 @@ enum AppCommands {
             $0.launchDeadline = words.seconds("deadline")
         }
         guard change != WebhookChange() else {
-            throw CallWords.Fault(text: "what is to be changed?", command: "webhook set")
+            throw CallWords.Fault(text: "name at least one change", command: "webhook set")
         }
         try show(try await call.client.changeWebhook(change), call)
     }
@@ -66,7 +66,7 @@ enum AppCommands {
         let rotated = try await call.client.rotateWebhookSecret(gracePeriod: call.words.seconds("grace") ?? 86_400)
         try call.output.show(rotated) { [$0.secret] }
         if !call.output.isJSON {
-            call.output.note("The one before goes on signing until \(Words.time(rotated.previousSecretExpiresAt)).")
+            call.output.note("The old secret still signs until \(Words.time(rotated.previousSecretExpiresAt)).")
         }
     }
 
@@ -193,7 +193,7 @@ enum AppCommands {
             let limits = app.limits
             return [
                 "\(app.identifier), \(app.state)", "Webhook: \(app.webhook.url ?? "none"), \(app.webhook.state)",
-                "Tasks not completed: \(app.usage.tasks)" + (limits.tasks == .max ? "" : " of \(limits.tasks)"),
+                "Unfinished tasks: \(app.usage.tasks)" + (limits.tasks == .max ? "" : " of \(limits.tasks)"),
                 "Stored: \(Words.bytes(app.usage.storedBytes))"
                     + (limits.storedBytes.map { " of \(Words.bytes($0))" } ?? ""),
                 "Background refresh: \(app.backgroundRefreshStatus)",
@@ -246,7 +246,7 @@ enum AppCommands {
             }
         }
         guard change != AppChange() else {
-            throw CallWords.Fault(text: "what is to be changed?", command: "apps set")
+            throw CallWords.Fault(text: "name at least one change", command: "apps set")
         }
         try call.output.show(try await call.client.change(change, ofApp: words.text("APP") ?? "")) { app in
             let bytes = app.limits.storedBytes.map { Words.bytes($0) } ?? "any number of bytes"

@@ -7,11 +7,11 @@ extension Subcommand {
 
     static let webhooks = [
         Subcommand(
-            name: "receive", summary: "receive webhooks here: verify, print and complete them",
+            name: "receive", summary: "receive webhooks: verify, print and complete them",
             about: """
-                A receiver to try webhooks with, without writing one. It listens, makes itself the app's webhook unless \
-                the app has another one, and puts back what was there when it ends. Each launch is verified, answered, \
-                its events are printed, acknowledged and completed.
+                A receiver to try webhooks with, without writing one. It listens, sets the app's webhook to its own URL \
+                unless the app has another one, and restores the previous webhook at its end. It verifies and completes \
+                each launch, and prints and acknowledges its events.
 
                 The secret is that of urlsessiond serve --dev unless --secret-file, URLSESSION_WEBHOOK_SECRET or the \
                 profile's webhook-secret names another.
@@ -19,65 +19,70 @@ extension Subcommand {
             options: [
                 Option(
                     name: "listen", short: "l", value: "ADDR:PORT",
-                    help: "where to listen (\(Receive.standardAddress)); port 0 picks one"),
+                    help: "the address to listen on (\(Receive.standardAddress)); port 0 selects a free one"),
                 Option(
-                    name: "webhook-url", value: "URL", help: "what the service calls instead, such as a tunnel to here"),
-                Option(name: "no-register", help: "leave the app's webhook as it is"),
-                Option(name: "replace", help: "take the place of another webhook while this runs"),
-                Option(name: "secret-file", value: "FILE", kind: .file, help: "has the webhook's secret, whsec_..."),
+                    name: "webhook-url", value: "URL", help: "the URL for the service, such as that of a tunnel"),
+                Option(name: "no-register", help: "do not change the app's webhook"),
+                Option(name: "replace", help: "replace another webhook while the command runs"),
                 Option(
-                    name: "save", short: "o", value: "DIR", kind: .file, help: "save the contents of downloads there"),
+                    name: "secret-file", value: "FILE", kind: .file, help: "the file of the webhook's secret, whsec_..."
+                ),
+                Option(
+                    name: "save", short: "o", value: "DIR", kind: .file,
+                    help: "save the contents of downloads in this folder"),
                 Option(
                     name: "result", value: "RESULT", kind: .choice(LaunchCompletion.FetchResult.known.map(\.rawValue)),
-                    help: "what to say of a fetch (noData)"),
-                Option(name: "no-complete", help: "only print: launches come again"),
+                    help: "the result of fetches (noData)"),
+                Option(name: "no-complete", help: "only print, so that launches are repeated"),
                 Option(name: "once", help: "end after the first launch"),
             ],
             examples: [
                 Example(
                     command: "urlsession receive --save inbox",
-                    meaning: "saves what finishes, for urlsessiond serve --dev")
+                    meaning: "saves finished downloads, for urlsessiond serve --dev")
             ],
             run: Receive.run),
         Subcommand(name: "webhook", summary: "show the app's webhook", run: AppCommands.webhook),
         Subcommand(
-            name: "webhook set", summary: "say where the app is launched",
-            arguments: [Argument(name: "URL", help: "where launches go; - for nowhere", isOptional: true)],
+            name: "webhook set", summary: "set the app's webhook",
+            arguments: [Argument(name: "URL", help: "the URL for launches; - for none", isOptional: true)],
             options: [
                 Option(
                     name: "state", value: "STATE", kind: .choice(["enabled", "paused"]),
-                    help: "let it be called, or not"),
+                    help: "whether launches are sent"),
                 Option(
                     name: "include-events", value: "N", kind: .number(0...100),
-                    help: "how many events travel with a launch"),
-                Option(name: "deadline", value: "TIME", kind: .duration, help: "from the launch to its completion"),
+                    help: "the number of events in a launch"),
+                Option(
+                    name: "deadline", value: "TIME", kind: .duration, help: "the time from the launch to its completion"
+                ),
             ],
             run: AppCommands.setWebhook),
-        Subcommand(name: "webhook ping", summary: "send a ping now, and tell how it went", run: AppCommands.ping),
+        Subcommand(name: "webhook ping", summary: "send a ping now, and print the result", run: AppCommands.ping),
         Subcommand(
             name: "webhook rotate", summary: "replace the secret that signs webhooks",
             options: [
                 Option(
-                    name: "grace", value: "TIME", kind: .duration, help: "how long the old one goes on signing (24h)")
+                    name: "grace", value: "TIME", kind: .duration, help: "how long the old secret still signs (24h)")
             ],
             run: AppCommands.rotate),
         Subcommand(
-            name: "webhook redeliver", summary: "send a launch once more, now, or all of a time",
+            name: "webhook redeliver", summary: "redeliver a launch, or all launches of a period",
             arguments: [Argument(name: "LAUNCH", help: "the launch, lnch_...", isOptional: true)],
             options: [
                 Option(
                     name: "since", value: "TIME",
-                    help: "all launches since then: 2h for two hours ago, or 2026-12-01T00:00:00Z"),
-                Option(name: "until", value: "TIME", help: "only those before then"),
+                    help: "all launches after this time: 2h for two hours ago, or 2026-12-01T00:00:00Z"),
+                Option(name: "until", value: "TIME", help: "only launches before this time"),
                 Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
                 Option(
                     name: "state", value: "STATE,...", kind: .choices(Launch.State.known.map(\.rawValue)),
-                    help: "only those in one of these states"),
+                    help: "only in one of these states"),
             ],
             examples: [
                 Example(
                     command: "urlsession webhook redeliver --since 2h --state exhausted",
-                    meaning: "sends again what was given up in the last two hours")
+                    meaning: "redelivers the exhausted launches of the last two hours")
             ],
             run: AppCommands.redeliver),
         Subcommand(
@@ -86,7 +91,7 @@ extension Subcommand {
                 Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
                 Option(
                     name: "state", value: "STATE,...", kind: .choices(Launch.State.known.map(\.rawValue)),
-                    help: "only those in these states"),
+                    help: "only in these states"),
                 Option(
                     name: "kind", value: "KIND,...",
                     kind: .choices([
@@ -102,16 +107,16 @@ extension Subcommand {
             arguments: [
                 launch,
                 Argument(
-                    name: "RESULT", help: "of a fetch",
+                    name: "RESULT", help: "the result of a fetch",
                     kind: .choice(LaunchCompletion.FetchResult.known.map(\.rawValue)),
                     isOptional: true),
             ],
             run: AppCommands.complete),
         Subcommand(
-            name: "refresh", summary: "show background refresh, or say how often to fetch",
+            name: "refresh", summary: "show background refresh, or set the interval",
             arguments: [Argument(name: "INTERVAL", help: "never, minimum or a time of at least 15m", isOptional: true)],
             run: AppCommands.refresh),
-        Subcommand(name: "fetch", summary: "wake the app to fetch now", run: AppCommands.fetch),
+        Subcommand(name: "fetch", summary: "start a fetch of the app now", run: AppCommands.fetch),
         Subcommand(name: "app", summary: "show the app behind the key", run: AppCommands.own),
     ]
 
@@ -123,29 +128,35 @@ extension Subcommand {
             name: "apps add", summary: "create an app, and show its key and its secret",
             arguments: [app],
             options: [
-                Option(name: "webhook-url", value: "URL", help: "where it is launched"),
-                Option(name: "max-tasks", value: "N", kind: .number(0 ... .max), help: "tasks that are not completed"),
-                Option(name: "max-bytes", value: "N", kind: .number(0 ... .max), help: "bytes of contents and bodies"),
+                Option(name: "webhook-url", value: "URL", help: "the URL for launches"),
+                Option(
+                    name: "max-tasks", value: "N", kind: .number(0 ... .max),
+                    help: "the maximum number of unfinished tasks"),
+                Option(
+                    name: "max-bytes", value: "N", kind: .number(0 ... .max),
+                    help: "the maximum bytes of contents and bodies"),
             ],
             run: AppCommands.add),
         Subcommand(
             name: "apps set", summary: "change an app",
             arguments: [app],
             options: [
-                Option(name: "webhook-url", value: "URL", help: "where it is launched; - for nowhere"),
+                Option(name: "webhook-url", value: "URL", help: "the URL for launches; - for none"),
                 Option(
-                    name: "max-tasks", value: "N", kind: .limit, help: "tasks that are not completed; none for no limit"
+                    name: "max-tasks", value: "N", kind: .limit,
+                    help: "the maximum number of unfinished tasks; none for no limit"
                 ),
                 Option(
-                    name: "max-bytes", value: "N", kind: .limit, help: "bytes of contents and bodies; none for no limit"
+                    name: "max-bytes", value: "N", kind: .limit,
+                    help: "the maximum bytes of contents and bodies; none for no limit"
                 ),
                 Option(
                     name: "refresh", value: "WORD", kind: .choice(BackgroundRefreshStatus.known.map(\.rawValue)),
-                    help: "whether it may be woken to fetch"),
+                    help: "whether background refresh is allowed"),
             ],
             run: AppCommands.set),
         Subcommand(
-            name: "apps remove", summary: "cancel and forget everything of an app", arguments: [app],
+            name: "apps remove", summary: "delete an app with all its resources", arguments: [app],
             run: AppCommands.remove),
         Subcommand(name: "keys", summary: "list the keys of an app", arguments: [app], run: AppCommands.keys),
         Subcommand(
@@ -154,35 +165,35 @@ extension Subcommand {
             options: [
                 Option(
                     name: "scope", value: "SCOPE", kind: .choice(Scope.known.map(\.rawValue)), isRepeated: true,
-                    help: "what it may do; all unless given"),
-                Option(name: "expires", value: "TIME", help: "when it ends, such as 2027-01-01T00:00:00Z"),
+                    help: "a permission of the key (all)"),
+                Option(name: "expires", value: "TIME", help: "the expiry, such as 2027-01-01T00:00:00Z"),
             ],
             run: AppCommands.addKey),
         Subcommand(
             name: "keys revoke", summary: "revoke a key at once",
             arguments: [app, Argument(name: "KEY", help: "its identifier")], run: AppCommands.revokeKey),
         Subcommand(
-            name: "conditions", summary: "show what is declared about network, power, load and times",
+            name: "conditions", summary: "show the declared network, power, load and times",
             run: SystemCommands.conditions),
         Subcommand(
             name: "conditions set", summary: "declare all conditions",
             about: """
-                Reads JSON as the API has it, such as {"network": {"expensive": true}}. What is absent there has its \
-                default, so an empty object takes back all declarations.
+                Reads the API's JSON, such as {"network": {"expensive": true}}. An absent member gets its default, so \
+                an empty object resets all declarations.
                 """,
             arguments: [
                 Argument(
-                    name: "FILE", help: "the JSON; - or nothing for standard input", kind: .file, isOptional: true)
+                    name: "FILE", help: "the JSON; - or no file for standard input", kind: .file, isOptional: true)
             ],
             examples: [
                 Example(
                     command: "urlsession conditions --json | jq .network.expensive=true | urlsession conditions set",
-                    meaning: "changes one of them")
+                    meaning: "changes one condition")
             ],
             run: SystemCommands.setConditions),
         Subcommand(name: "nodes", summary: "list the nodes of the service", run: SystemCommands.nodes),
         Subcommand(
-            name: "nodes drain", summary: "have a node hand over its transfers until it is started again",
+            name: "nodes drain", summary: "drain a node: it hands over its transfers until it restarts",
             arguments: [Argument(name: "ID", help: "the node's identifier")], run: SystemCommands.drain),
     ]
 

@@ -57,7 +57,7 @@ struct Receive {
 
     private static func words(_ error: WebhookError) -> String {
         switch error {
-        case .unusableSecret: "the secret is none"
+        case .unusableSecret: "the secret is invalid"
         case .incompleteHeaders: "it has no signature"
         case .wrongTime: "it was signed too long ago, or in the future"
         case .wrongSignature: "it is not signed with this secret"
@@ -74,7 +74,7 @@ struct Receive {
         do {
             return try URLSessionClient.Webhook(secrets: [secret])
         } catch {
-            throw Failure("the webhook's secret is none: it begins with whsec_", status: 2)
+            throw Failure("the webhook's secret is invalid: it must begin with whsec_", status: 2)
         }
     }
 
@@ -87,7 +87,7 @@ struct Receive {
         let before = try await call.client.app().webhook
         if let other = before.url, other != url, !call.words.flag("replace") {
             throw Failure(
-                "the app's webhook is \(other)", "--replace takes its place while this runs, --no-register leaves it")
+                "the app's webhook is \(other)", "--replace replaces it while the command runs, --no-register keeps it")
         }
         _ = try await call.client.changeWebhook(
             WebhookChange {
@@ -123,7 +123,7 @@ struct Receive {
                 let change: WebhookPayload.RefreshStatusDidChange = try payload.data.read()
                 try call.output.say("background refresh is \(change.backgroundRefreshStatus) now")
             case "webhook.ping": try call.output.say("ping")
-            default: try call.output.say("\(payload.type), which this receiver does not know")
+            default: try call.output.say("\(payload.type), which this receiver does not support")
             }
         } catch {
             // The launch is not completed, so it is repeated.
@@ -167,7 +167,7 @@ struct Receive {
     }
 
     private func perform(_ fetch: WebhookPayload.PerformFetch) async throws {
-        try call.output.say("fetch \(fetch.launchId), to be done by \(Words.time(fetch.deadline))")
+        try call.output.say("fetch \(fetch.launchId), due by \(Words.time(fetch.deadline))")
         guard !call.words.flag("no-complete") else { return }
         let result = LaunchCompletion.FetchResult(rawValue: call.words.text("result") ?? "noData")
         _ = try await call.client.completeFetch(fetch.launchId, result: result)

@@ -94,7 +94,7 @@ enum Completions {
             guard seen.insert(first).inserted else { continue }
             found.append(Candidate(word: first, meaning: command.name == first ? command.summary : "\(first) commands"))
         }
-        return found + [Candidate(word: "help", meaning: "tell about a command")]
+        return found + [Candidate(word: "help", meaning: "print the help of a command")]
     }
 
     // MARK: Shells

@@ -70,36 +70,36 @@ enum CommandTable {
 
     /// Options of every command that calls the service.
     static let connection = [
-        Option(name: "profile", value: "NAME", help: "use this part of the configuration file"),
-        Option(name: "url", value: "URL", help: "where the service listens"),
+        Option(name: "profile", value: "NAME", help: "use this profile of the configuration file"),
+        Option(name: "url", value: "URL", help: "the URL of the service"),
         Option(
             name: "ca-file", value: "FILE", kind: .file,
-            help: "certificates (PEM) that an https service is trusted by, instead of those of this machine"),
-        Option(name: "json", help: "write JSON as the API has it, a document a line"),
-        Option(name: "quiet", short: "q", help: "write nothing but errors"),
+            help: "trusted certificates (PEM) of an https service, instead of those of this machine"),
+        Option(name: "json", help: "write the API's JSON, one document on each line"),
+        Option(name: "quiet", short: "q", help: "write errors only"),
     ]
 
     /// Options of every command.
     static let common = [
-        Option(name: "help", short: "h", help: "tell about the command"),
-        Option(name: "version", help: "tell the version"),
+        Option(name: "help", short: "h", help: "print the help of the command"),
+        Option(name: "version", help: "print the version"),
     ]
 
     /// The exit statuses, for help and manual.
     static let statuses: [(status: Int32, meaning: String)] = [
-        (0, "it is done"),
-        (1, "it failed: a refusal, a failed transfer, no service"),
-        (2, "it was called wrongly, or interrupted"),
-        (4, "the key is missing, wrong, or not allowed to do this"),
+        (0, "success"),
+        (1, "failure: a refusal, a failed transfer, no service"),
+        (2, "a wrong call, or an interruption"),
+        (4, "the key is missing, invalid, or lacks the permission"),
     ]
 
     /// The environment, for help and manual.
     static let variables: [(name: String, meaning: String)] = [
-        ("URLSESSION_URL", "where the service listens (http://127.0.0.1:8080)"),
+        ("URLSESSION_URL", "the URL of the service (http://127.0.0.1:8080)"),
         ("URLSESSION_KEY", "the API key (dev)"),
-        ("URLSESSION_CA_FILE", "certificates that an https service is trusted by, instead of those of this machine"),
-        ("URLSESSION_PROFILE", "the part of the configuration file to use"),
-        ("URLSESSION_WEBHOOK_SECRET", "the secret that `receive` verifies signatures with"),
+        ("URLSESSION_CA_FILE", "trusted certificates of an https service, instead of those of this machine"),
+        ("URLSESSION_PROFILE", "the profile of the configuration file"),
+        ("URLSESSION_WEBHOOK_SECRET", "the secret with which `receive` verifies signatures"),
     ]
 
     static func named(_ name: String) -> Subcommand? { all.first { $0.name == name } }

@@ -154,7 +154,7 @@ enum Words {
             let last = task.attempts.last
             let cause = last?.error.map { sentence($0.localizedDescription) } ?? last?.statusCode.map { status($0) }
             let next = task.attempts.nextAt.flatMap { distance($0, now: now) } ?? "soon"
-            return "tries again \(next)" + (cause.map { ": \($0)" } ?? "")
+            return "retries \(next)" + (cause.map { ": \($0)" } ?? "")
         }
         if let reason = task.waitingFor.first {
             let until = reason.until.flatMap { distance($0, now: now) }.map { " (\($0))" } ?? ""

@@ -247,7 +247,7 @@ struct Follower {
         guard let task = items[number]?.task else { return }
         guard let file = SaveLocation.saved(task), let content = task.content else { return try keep(number) }
         items[number]?.phase = .comparing
-        items[number]?.bar.note = "comparing with the file that is there"
+        items[number]?.bar.note = "comparing with the existing file"
         workers.append(
             Task { [happened] in
                 happened.yield(.compared(number, Client.file(file, stillHas: content) ? file : nil))

@@ -161,7 +161,7 @@ struct Run {
         let (words, output) = (call.words, call.output)
         if words.flag("detach") {
             if output.isJSON { for task in tasks { try output.json(task) } }
-            try output.say("handed over to session \(session); urlsession attach \(session) comes back to it")
+            try output.say("created in session \(session); urlsession attach \(session) follows it")
             return
         }
         let isToStandardOutput = places.values.contains(.standardOutput)
@@ -189,7 +189,7 @@ struct Run {
         if words.command.name != "watch", !isForgotten, let one = failed.first(where: { !$0.isTransferred }) {
             let number = one.task.taskIdentifier
             output.note(
-                "urlsession explain \(session) \(number) tells more" + (isOwn ? "; the same command tries again" : ""))
+                "see urlsession explain \(session) \(number)" + (isOwn ? "; the same command retries" : ""))
         }
         throw Failure.silent(1)
     }
@@ -232,7 +232,7 @@ struct Run {
     private func tellHowToComeBack() {
         guard call.words.command.name != "watch" else { return }
         let own = isOwn ? ", or the same command again" : ""
-        call.output.note("Detached: the service goes on. Come back with: urlsession attach \(session)\(own)")
+        call.output.note("Detached: the service continues. Attach again with: urlsession attach \(session)\(own)")
     }
 }
 

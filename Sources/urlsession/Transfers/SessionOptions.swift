@@ -15,7 +15,7 @@ struct SessionOptions: Sendable, Equatable {
     init(_ words: CallWords) throws(CallWords.Fault) {
         if words.text("session") != nil, let name = Self.names.first(where: { words.text($0) != nil }) {
             throw CallWords.Fault(
-                text: "--\(name) is for the command's own session; that of --session has its configuration from "
+                text: "--\(name) is for the command's own session; a session of --session has the configuration of "
                     + "urlsession open",
                 command: words.command.name)
         }

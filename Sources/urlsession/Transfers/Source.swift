@@ -29,7 +29,7 @@ struct Source: Sendable, Hashable {
 
     /// The reason why a name is not the path of a file below a folder; `nil` if it is.
     private static func fault(inName name: String) -> String? {
-        if name.isEmpty { return "the name behind the tab is empty" }
+        if name.isEmpty { return "the name after the tab is empty" }
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         if name.hasPrefix("/") { return "\(name) must be a relative path, below the folder of -o" }
         if parts.contains("..") { return "\(name) must not lead out of the folder with .." }

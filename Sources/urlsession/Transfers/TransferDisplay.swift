@@ -40,7 +40,7 @@ struct TransferDisplay {
         if let failure = ending.failure {
             Output.complain("\(Self.place(of: ending.task)): \(failure)")
             if let file = ending.file {
-                try output.say("saved \(LocalFiles.relative(file)), which is what the server said")
+                try output.say("saved \(LocalFiles.relative(file)), the error page of the server")
             }
         } else {
             let figures = ending.pace?.words(for: ending.bytes) ?? Words.bytes(ending.bytes)

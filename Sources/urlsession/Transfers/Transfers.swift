@@ -29,7 +29,7 @@ enum Transfers {
     private static func place(_ words: CallWords) throws -> SaveLocation {
         guard words.text("into") != nil else { return SaveLocation(words.text("output")) }
         guard words.text("output") == nil else {
-            throw CallWords.Fault(text: "what goes --into a bucket is not saved with -o as well", command: "get")
+            throw CallWords.Fault(text: "--into a bucket and -o exclude each other", command: "get")
         }
         return .nowhere
     }
@@ -140,7 +140,7 @@ enum Transfers {
         try User.checkStandardInput(words)
         // The file is read again after a broken connection, and compared when the command is repeated.
         guard file != "-", !LocalFiles.isPipe(file) else {
-            throw CallWords.Fault(text: "put sends files: save what comes through a pipe as one first", command: "put")
+            throw CallWords.Fault(text: "put sends files: save the output of a pipe to a file first", command: "put")
         }
         guard let version = LocalFiles.version(file) else {
             throw Failure("\(file): \(String(cString: strerror(errno)))")
@@ -255,7 +255,7 @@ enum Transfers {
         } else {
             tasks = tasks.filter { $0.state != .completed }
         }
-        guard !tasks.isEmpty else { return try call.output.say("nothing is under way in \(session)") }
+        guard !tasks.isEmpty else { return try call.output.say("no task is running in \(session)") }
         try await run.finish(tasks, after: seq, place: words.command.name == "watch" ? .nowhere : place)
     }
 }
