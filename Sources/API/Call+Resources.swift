@@ -89,7 +89,7 @@ extension Call {
         guard request.headers["If-Match"] != nil else { return nil }
         let tags = entityTags("If-Match")
         guard let version else {
-            throw Problem(.preconditionFailed, "There is nothing here yet that could match If-Match.")
+            throw Problem(.preconditionFailed, "The resource does not exist yet, so that If-Match matches nothing.")
         }
         if tags.contains("*") { return nil }
         guard tags.contains(where: { $0.hasPrefix(beginning(of: version)) }) else {
@@ -97,7 +97,7 @@ extension Call {
                 .preconditionFailed,
                 version.revision == 0
                     ? "The resource has changed since."
-                    : "The resource has changed since, or is a new one; its revision is \(version.revision).")
+                    : "The resource has changed since, or was replaced; its revision is \(version.revision).")
         }
         return version.revision
     }

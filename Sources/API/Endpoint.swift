@@ -104,7 +104,7 @@ extension APIServer {
         allowance = limiter?.admit(caller.key)
         if let allowance, !allowance.isAdmitted {
             throw Problem(
-                .rateLimited, "This key may make \(allowance.quota.counted("request")) a second, and made more.")
+                .rateLimited, "This key may make \(allowance.quota.counted("request")) a second.")
         }
         switch (access, caller) {
         case (.open, _), (.operator, .operator): break

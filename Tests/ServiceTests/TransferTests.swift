@@ -63,9 +63,9 @@ struct TransferTests {
         return ([transfer.stage.word] + effects.map(\.word)).joined(separator: " ")
     }
 
-    // MARK: Ways through the machine
+    // MARK: Paths through the machine
 
-    @Test func `A download asks, and its content is put in its place`() throws {
+    @Test func `A download reads its access, exchanges a request, and moves its content`() throws {
         var transfer = try Self.transfer()
         #expect(Self.feed(&transfer, .begin) == "ready note authorize")
         #expect(Self.feed(&transfer, .authorized(Access.Found())) == "asking start")
@@ -76,7 +76,7 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .ended(exchange, end)) == "finishing finalize place")
     }
 
-    @Test func `Events of an exchange that is over do nothing`() throws {
+    @Test func `Events of an ended exchange have no effect`() throws {
         var transfer = try Self.transfer()
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
         let old = ExchangeID(rawValue: 3)
@@ -87,12 +87,12 @@ struct TransferTests {
         #expect(transfer.progress.kept.point == nil)
     }
 
-    @Test func `A task that has to be confirmed asks before it asks its origin`() throws {
+    @Test func `A task with a begin question asks it before its first request`() throws {
         var transfer = try Self.transfer { $0.confirmBeforeStart = true }
         #expect(Self.feed(&transfer, .begin) == "ready ask")
     }
 
-    @Test func `A stop ends what is under way, and what has no connection at once`() throws {
+    @Test func `A stop ends the exchange in flight, and a transfer without a connection at once`() throws {
         var transfer = try Self.transfer()
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
         #expect(Self.feed(&transfer, .stop(.decided)) == "asking stop")
@@ -119,7 +119,7 @@ struct TransferTests {
         #expect(Self.feed(&segmented, .stop(.interrupted)) == "segmented settle")
     }
 
-    @Test func `A completion of an outdated request does not count`() throws {
+    @Test func `The completion of an outdated request does not count`() throws {
         var transfer = try Self.transfer()
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()), .stop(.outdated))
         #expect(Self.feed(&transfer, .stop(.interrupted)) == "asking stop")
@@ -128,7 +128,7 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 9), end)) == "asking settle")
     }
 
-    @Test func `A fetch of a body that fails is an attempt, unless it was stopped`() throws {
+    @Test func `A failed fetch of a body is an attempt, unless it was stopped`() throws {
         for isStopped in [false, true] {
             var transfer = try Self.transfer(kind: .upload) { $0.bodyObject = ObjectReference() }
             #expect(Self.feed(&transfer, .begin) == "fetchingBody fetchBody")
@@ -140,8 +140,8 @@ struct TransferTests {
 
     // MARK: Every stage, every event
 
-    /// What each event does in each stage: to the exchange under way, where it is of one.
-    @Test func `Every event is taken in every stage`() throws {
+    /// The result of each event in each stage. Events of exchanges are for the exchange in flight.
+    @Test func `Every event is handled in every stage`() throws {
         var table: [String] = []
         for (stage, transfer) in try Self.stages() {
             for event in Self.events(transfer.exchange ?? transfer.exchanges.first ?? ExchangeID(rawValue: 1)) {
@@ -290,7 +290,7 @@ struct TransferTests {
     // MARK: Walks
 
     @Test(arguments: 0..<300 as Range<UInt64>)
-    func `At random it has one request at a time, forgets none, and comes to its end`(seed: UInt64) throws {
+    func `A random walk has one request at a time, settles each, and ends`(seed: UInt64) throws {
         var walk = try TransferWalk(seed: seed)
         try walk.run()
     }

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import Store
 
-/// A store in a folder of its own, a time that a test sets, and short ways to bring tasks where a test wants them.
+/// A store in a folder of its own, a time that a test sets, and short functions to bring tasks into any state.
 final class StoreFixture: Sendable {
     let folder: TemporaryFolder
     let store: Store
@@ -115,7 +115,7 @@ extension StoreFixture {
 // MARK: Transfers
 
 extension StoreFixture {
-    /// Takes up to `count` tasks of each lane from the queue.
+    /// Claims up to `count` tasks of each lane.
     func claim(_ count: Int = .max) async throws -> [ClaimedTask] {
         try await store.tasks.advance(settling: [], after: QueueCursor(), through: .everything, at: now) {
             .tasks($0.lanes.map { ($0.id, min(count, Int($0.queued))) })
@@ -140,7 +140,7 @@ extension StoreFixture {
         return Settlement(task: task, .completed(outcome, result, content))
     }
 
-    /// Creates a task and brings it to its end.
+    /// Creates a task and completes it.
     @discardableResult
     func finished(_ session: SessionRecord, _ outcome: Outcome = .succeeded) async throws -> TaskRecord {
         let task = try await create(download(), in: session)
@@ -149,7 +149,7 @@ extension StoreFixture {
         return try await store.tasks.read(task.id)
     }
 
-    /// The protection space that challenges are about unless a test says otherwise.
+    /// The default protection space of challenges.
     static let space = ProtectionSpace(
         host: "origin.example", port: 443, scheme: "https", realm: "r", authenticationMethod: .basic)
 
@@ -165,11 +165,11 @@ extension StoreFixture {
                 questionId: questionId, deadline: now + .seconds(24 * 3600), TaskProgress()))
     }
 
-    /// Does all that the janitor has to do now, in pieces.
+    /// Runs all due chores of the janitor, in batches.
     @discardableResult
     func clean(_ chores: [Chore] = Chore.allCases, rows: Int = 100) async throws -> Aftermath {
         var all = Aftermath()
-        // Twice: what one chore forgets, another removes.
+        // Twice: rows that one chore releases are removed by another.
         for chore in chores + chores {
             while true {
                 let cleaning = try await store.upkeep.clean(chore, at: now, rows: rows)

@@ -42,7 +42,7 @@ extension Call {
         let session = try await session()
         if hasLines { return try await TaskLines(call: self, session: session).answer() }
         guard accepted == MediaTypes.json else {
-            throw Problem(.notAcceptable, "The answer to one task is application/json.")
+            throw Problem(.notAcceptable, "The response to one task is application/json.")
         }
         let creation = try hasMetalink ? Metalink.creation(bodyBytes) : read(TaskCreation.self)
         let order = try TaskOrder(checking: creation, traceparent: traceparent)

@@ -124,7 +124,7 @@ extension Service {
         if !buried.isEmpty {
             nodes.takeOvers.add(Int64(buried.count))
             log.warning(
-                "nodes died, and the living nodes took over their work", ("nodes", buried.joined(separator: " ")),
+                "nodes died, and other nodes took over their work", ("nodes", buried.joined(separator: " ")),
                 ("tasks", tasks))
         }
         // The tasks of dead nodes are resumed by other nodes, perhaps by this one.
@@ -138,7 +138,7 @@ extension Service {
     private func retire() {
         nodes.drain()
         inbox.tell(.drain)
-        log.info("this node was drained: it takes nothing more")
+        log.info("this node was drained and claims no more tasks")
     }
 
     /// Reports sessions without an attached client on this node to the other nodes.

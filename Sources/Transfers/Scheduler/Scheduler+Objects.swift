@@ -110,7 +110,7 @@ extension Scheduler {
                 let made = try await finisher.unlessCompleted(decided) { try await body(finisher) }
                 settlement.verdict = made ?? .interrupted(unfinished.progress)
             } catch {
-                log.of(transfer.name).warning("the object could not be made", ("error", "\(error)"))
+                log.of(transfer.name).warning("the object could not be created", ("error", "\(error)"))
                 let fault = LocalFault(storing: error, in: destination)
                 settlement.verdict = verdict(after: fault, unfinished, of: transfer, jitter, at: now)
             }
@@ -181,6 +181,6 @@ extension BucketFault {
     /// The operator has removed a bucket from the settings.
     static func isGone(_ name: String) -> BucketFault {
         .refused(
-            S3Error(status: 404, code: "NoSuchBucket", message: "The service has no bucket named \(name) any more."))
+            S3Error(status: 404, code: "NoSuchBucket", message: "The service no longer has a bucket named \(name)."))
     }
 }

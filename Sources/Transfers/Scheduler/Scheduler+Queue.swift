@@ -47,7 +47,7 @@ extension Scheduler {
         }
         for task in unreadable {
             await logger(of: task).error("a task cannot be read; was the master key replaced?")
-            batch.settlements.append(.failed(task, TaskError(.unknown, "What was stored of the task cannot be read.")))
+            batch.settlements.append(.failed(task, TaskError(.unknown, "The stored task cannot be read.")))
         }
     }
 
@@ -100,7 +100,7 @@ extension Scheduler {
             outlet.handle(try await store.tasks.takeBack(but: known, at: clock.now))
             commits.hasLostTasks = false
         } catch {
-            if Store.Obstacle(error) != .away { log.error("tasks could not be put back", ("error", "\(error)")) }
+            if Store.Obstacle(error) != .away { log.error("tasks could not be requeued", ("error", "\(error)")) }
             try? await Task.sleep(for: .seconds(1))
         }
     }
@@ -138,7 +138,7 @@ extension Scheduler {
         }
         for task in agenda.withLock({ $0.victims(among: candidates, at: now) }) {
             guard let transfer = flights[TaskID(task)]?.transfer else { continue }
-            log.of(transfer.name).info("a transfer makes room for those of other apps")
+            log.of(transfer.name).info("a transfer was preempted for another app")
             await stop(transfer.id, .interrupted)
         }
     }
@@ -166,8 +166,8 @@ extension Scheduler {
                 batch.settlements.append(settlement)
             } catch {
                 await logger(of: settlement.task).error(
-                    "the end of a transfer could not be stored", ("error", "\(error)"))
-                let failure = TaskError(.unknown, "What became of the task could not be stored.")
+                    "a settlement could not be stored", ("error", "\(error)"))
+                let failure = TaskError(.unknown, "The task's outcome could not be stored.")
                 try? await store(.failed(settlement.task, failure, of: settlement.request))
                 outlet.janitor.tell(.remove(settlement.files))
             }
@@ -215,7 +215,7 @@ extension Scheduler {
             // The task ended meanwhile, or its session was deleted: nothing of this attempt is stored.
             batch.settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
         } catch {
-            await logger(of: task.id).error("task could not be started", ("error", "\(error)"))
+            await logger(of: task.id).error("a task could not be started", ("error", "\(error)"))
             let verdict = Settlement.Verdict.after(
                 (error as? BucketFault).map(LocalFault.bucket) ?? .start(error), TaskResult(progress: task.progress),
                 of: task, cache.sessions[task.session]?.configuration.retryPolicy ?? .robust,

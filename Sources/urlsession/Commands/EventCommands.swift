@@ -29,7 +29,7 @@ enum EventCommands {
     }
 
     private static func follow(_ session: String, after: Int64?, _ call: Invocation) async throws {
-        // What refuses at once is told; what is only away for a while is waited for.
+        // A refusal is reported at once; a temporary outage is waited for.
         _ = try await call.client.session(session)
         for try await event in call.client.stream(of: session, after: after) {
             guard let seq = event.seq else { continue }

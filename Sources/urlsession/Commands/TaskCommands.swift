@@ -20,7 +20,7 @@ enum SessionCommands {
         let name = call.words.text("SESSION") ?? ""
         if call.words.flag("forget") {
             try await call.client.deleteSession(name)
-            return try call.output.say("\(name) is forgotten")
+            return try call.output.say("\(name) is deleted")
         }
         let session =
             call.words.flag("cancel")
@@ -136,7 +136,7 @@ enum Explain {
         }
     }
 
-    /// What `--json` writes.
+    /// The output of `--json`.
     struct Explanation: Shape {
         var task = SessionTask()
         var events: [Event] = []
@@ -181,7 +181,7 @@ enum Explain {
         case nil: break
         default: return "It failed: \(Words.failure(task))\(since)."
         }
-        if let waiting = Words.waiting(task, now: now) { return "It is not over: \(waiting)." }
+        if let waiting = Words.waiting(task, now: now) { return "It is unfinished: \(waiting)." }
         return task.phase == .sending ? "It is being sent." : "It is being received."
     }
 
@@ -206,7 +206,7 @@ enum Explain {
         var line = "Attempts: \(task.attempts.count)"
         if let last = task.attempts.last {
             line += "; the last one began \(Words.time(last.startedAt, now: now))"
-            if let status = last.statusCode { line += " and was answered \(Words.status(status))" }
+            if let status = last.statusCode { line += " with the response \(Words.status(status))" }
             if let error = last.error { line += " and ended: \(Words.error(error))" }
         }
         if let next = task.attempts.nextAt { line += "; the next one begins \(Words.distance(next, now: now) ?? next)" }
