@@ -17,8 +17,9 @@ struct Profile: Equatable {
     static let members = ["url", "key", "webhook-secret", "ca-file"]
 
     static let about = """
-        Profiles: parts that begin with [NAME] and have lines url = URL, key = KEY, webhook-secret = SECRET and ca-file = \
-        FILE. The one named default is used unless --profile or URLSESSION_PROFILE names another. Keep the file to yourself (mode 600).
+        Profiles: parts that begin with [NAME] and have lines url = URL, key = KEY, webhook-secret = SECRET and \
+        ca-file = FILE. The one named default is used unless --profile or URLSESSION_PROFILE names another. Keep the \
+        file to yourself (mode 600).
         """
 
     /// Parses a file of profiles; lines that begin with `#` are comments.
@@ -77,7 +78,6 @@ extension Settings {
         return settings
     }
 
-    /// All profiles by name.
     static func profiles() throws -> [String: Profile] {
         guard let bytes = try? LocalFiles.read(path) else { return [:] }
         let profiles: [String: Profile]
@@ -94,22 +94,11 @@ extension Settings {
     }
 }
 
-extension Substring {
-    var trimmed: String { String(self).trimmed }
-}
-
 extension String {
     /// The lines of a file, including empty ones. A carriage return and a line feed are one character.
     var lines: [Substring] { split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" } }
-
-    /// The text without spaces at its ends.
-    var trimmed: String {
-        let isSpace = { (character: Character) in character == " " || character == "\t" || character == "\r" }
-        return String(drop(while: isSpace).reversed().drop(while: isSpace).reversed())
-    }
 }
 
-/// Operations on local files.
 enum LocalFiles {
     /// All bytes of a file; `-` is standard input.
     static func read(_ path: String) throws(Failure) -> [UInt8] {
@@ -200,7 +189,6 @@ enum LocalFiles {
         return path.hasPrefix(here) && path != here ? String(path.dropFirst(here.count)) : path
     }
 
-    /// The absolute path.
     static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/") else { return path }
         guard let here = getcwd(nil, 0) else { return path }

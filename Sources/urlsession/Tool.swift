@@ -14,7 +14,6 @@ struct Invocation: Sendable {
     let client: Client
 }
 
-/// `urlsession`: the service from a shell.
 enum Tool {
     /// Runs one command and returns the process's exit status.
     static func run(_ words: [String]) async -> Int32 {

@@ -5,7 +5,6 @@ import SQL
 import Store
 import Wire
 
-/// The subcommands of the program.
 enum Command {
     static let version = Release.version
 
@@ -90,7 +89,6 @@ enum Command {
         }
     }
 
-    /// The direction of a move.
     private enum Move: String {
         case export, `import`
     }
@@ -170,7 +168,6 @@ enum Command {
         }
     }
 
-    /// Writes lines to standard output.
     static func say(_ text: String) throws(SystemError) { try write(text, to: STDOUT_FILENO) }
 
     /// Writes lines to standard error. A failure is not reported: only the exit status is left.
@@ -188,7 +185,6 @@ enum Command {
         }
     }
 
-    /// The subcommands, for help and manual.
     static let usages = [
         ("urlsessiond serve [FLAGS]", "serve until SIGTERM"),
         ("urlsessiond check-config [FLAGS]", "print the effective settings"),

@@ -6,9 +6,7 @@ import Wire
     import FoundationNetworking
 #endif
 
-/// Passes the tasks' questions to the delegate.
 extension BackgroundSession {
-    /// The task that waits for the answer to a question.
     func taskWaiting(forQuestion questionId: String) -> BackgroundSessionTask? {
         facts.withLock { $0.asked[questionId] }
     }

@@ -32,7 +32,6 @@ public final class BackgroundSession: Sendable {
     private let values: SessionConfiguration
     private let opening: Task<Session, any Error>
 
-    /// The state of the session object.
     struct Facts {
         /// Tasks that are not completed, or whose completion was not delivered yet.
         var tasks: [String: BackgroundSessionTask] = [:]
@@ -54,7 +53,6 @@ public final class BackgroundSession: Sendable {
         var reading: Task<Void, Never>?
         /// Whether the session has ended, so that no task runs.
         var isOver = false
-        /// The warnings that were written.
         var warnings: Set<Warning> = []
     }
 

@@ -139,7 +139,6 @@ extension BackgroundSession {
         completionHandler(.useCredential, known)
     }
 
-    /// The kinds of warnings of a session.
     enum Warning: Hashable, Sendable {
         case unusableCredential
         case taskOfEndedSession

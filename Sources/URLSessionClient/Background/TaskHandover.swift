@@ -27,7 +27,6 @@ extension BackgroundSessionTask {
         return 1 << 48 | digest
     }
 
-    /// A name for a new task.
     static func freshName() -> String { String(Int.random(in: 1 << 32..<1 << 48)) }
 
     /// Runs a step after all earlier steps.
@@ -173,7 +172,6 @@ extension BackgroundSessionTask {
         await session.didComplete(self)
     }
 
-    /// Completes the task.
     func complete(with error: (any Error)?, response: URLResponse?) {
         facts.withLock { facts in
             facts.state = .completed

@@ -3,7 +3,6 @@ import Options
 import URLSessionClient
 import Wire
 
-/// The app, its webhook, and for operators all apps.
 enum AppCommands {
     // MARK: Webhook
 

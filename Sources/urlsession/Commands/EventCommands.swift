@@ -3,7 +3,6 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// Events, questions and credentials.
 enum EventCommands {
     // MARK: Events
 

@@ -3,17 +3,13 @@ import URLSessionClient
 import Wire
 
 extension Subcommand {
-    static let session = Argument(name: "SESSION", help: "the name of a session", kind: .session)
-    static let task = Argument(name: "TASK", help: "the number of a task", kind: .number(1 ... .max))
+    static let session = Argument("SESSION", "the name of a session", .session)
+    static let task = Argument("TASK", "the number of a task", .number(1 ... .max))
 
-    private static let group = Option(name: "group", value: "NAME", help: "only of this group")
+    private static let group = Option("--group NAME", "only of this group")
     private static let selection = [
-        Option(
-            name: "state", value: "STATE,...", kind: .choices(TaskState.known.map(\.rawValue)),
-            help: "only in one of these states"),
-        Option(
-            name: "outcome", value: "OUTCOME,...", kind: .choices(TaskOutcome.known.map(\.rawValue)),
-            help: "only with these outcomes"),
+        Option("--state STATE,...", "only in one of these states", .choices(TaskState.known)),
+        Option("--outcome OUTCOME,...", "only with these outcomes", .choices(TaskOutcome.known)),
         group,
     ]
 
@@ -22,11 +18,9 @@ extension Subcommand {
             name: name, summary: summary, about: about,
             arguments: [
                 session,
-                Argument(
-                    name: "TASK", help: "the number of a task", kind: .number(1 ... .max), isOptional: true,
-                    isRepeated: true),
+                Argument("[TASK...]", "the number of a task", .number(1 ... .max)),
             ],
-            options: [Option(name: "all", help: "all matching tasks of the session")] + selection,
+            options: [Option("--all", "all matching tasks of the session")] + selection,
             run: TaskCommands.tell)
     }
 
@@ -37,10 +31,8 @@ extension Subcommand {
             name: "open", summary: "create a session, or reconnect to it",
             arguments: [session],
             options: [
-                Option(name: "description", value: "TEXT", help: "a description of the session"),
-                Option(
-                    name: "configuration", value: "FILE", kind: .file,
-                    help: "the API's JSON, for a new session"),
+                Option("--description TEXT", "a description of the session"),
+                Option("--configuration FILE", "the API's JSON, for a new session", .file),
             ],
             run: SessionCommands.open),
         Subcommand(
@@ -48,25 +40,18 @@ extension Subcommand {
             about: "Lets its tasks finish and accepts no new ones.",
             arguments: [session],
             options: [
-                Option(name: "cancel", help: "cancel its tasks"),
-                Option(name: "forget", help: "cancel its tasks, and delete it with all its contents"),
+                Option("--cancel", "cancel its tasks"),
+                Option("--forget", "cancel its tasks, and delete it with all its contents"),
             ],
             run: SessionCommands.close),
         Subcommand(
             name: "tasks", summary: "list the tasks of a session, or of all",
-            arguments: [
-                Argument(
-                    name: "SESSION", help: "the name of a session; without it, all", kind: .session, isOptional: true)
-            ],
+            arguments: [Argument("[SESSION]", "the name of a session; without it, all", .session)],
             options: [
-                Option(
-                    name: "state", value: "STATE,...", kind: .choices(TaskState.known.map(\.rawValue)),
-                    help: "only in these states"),
-                Option(
-                    name: "outcome", value: "OUTCOME,...", kind: .choices(TaskOutcome.known.map(\.rawValue)),
-                    help: "only with these outcomes"),
+                Option("--state STATE,...", "only in these states", .choices(TaskState.known)),
+                Option("--outcome OUTCOME,...", "only with these outcomes", .choices(TaskOutcome.known)),
                 group,
-                Option(name: "search", value: "TEXT", help: "only with this text in their name, URL or client id"),
+                Option("--search TEXT", "only with this text in their name, URL or client id"),
             ], run: TaskCommands.list),
         Subcommand(name: "task", summary: "show a task", arguments: [session, task], run: TaskCommands.show),
         Subcommand(
@@ -88,24 +73,22 @@ extension Subcommand {
                 """,
             arguments: [session],
             options: [
-                Option(name: "follow", short: "F", help: "wait for more events, and acknowledge them"),
-                Option(name: "live", help: "with --follow: print progress as well, and acknowledge nothing"),
-                Option(name: "after", value: "SEQ", kind: .number(0 ... .max), help: "begin after this event"),
+                Option("-F, --follow", "wait for more events, and acknowledge them"),
+                Option("--live", "with --follow: print progress as well, and acknowledge nothing"),
+                Option("--after SEQ", "begin after this event", .number(0 ... .max)),
             ],
             run: EventCommands.events),
         Subcommand(
             name: "ack", summary: "acknowledge events",
             arguments: [
-                session, Argument(name: "SEQ", help: "the last handled event", kind: .number(0 ... .max)),
+                session, Argument("SEQ", "the last handled event", .number(0 ... .max)),
             ],
             run: EventCommands.acknowledge),
         Subcommand(
             name: "questions", summary: "list the questions of tasks",
             options: [
-                Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
-                Option(
-                    name: "state", value: "STATE,...", kind: .choices(QuestionState.known.map(\.rawValue)),
-                    help: "only in these states"),
+                Option("-s, --session SESSION", "only of this session", .session),
+                Option("--state STATE,...", "only in these states", .choices(QuestionState.known)),
             ],
             run: EventCommands.questions),
         Subcommand(
@@ -115,33 +98,31 @@ extension Subcommand {
                 user of the machine can see arguments. useNewRequest requires --request.
                 """,
             arguments: [
-                Argument(name: "QUESTION", help: "the question, qst_..."),
-                Argument(name: "DISPOSITION", help: "the answer", kind: .choice(Disposition.known.map(\.rawValue))),
+                Argument("QUESTION", "the question, qst_..."),
+                Argument("DISPOSITION", "the answer", .choice(Disposition.known)),
             ],
             options: [
-                Option(name: "user", short: "u", value: "NAME", help: "the user of the password"),
+                Option("-u, --user NAME", "the user of the password"),
                 Option(
-                    name: "persistence", value: "WORD", kind: .choice(Credential.Persistence.known.map(\.rawValue)),
-                    help: "the scope of the credential (none)"),
-                Option(
-                    name: "trust", value: "PIN", help: "with useCredential: trust this key of the server, sha256/BASE64"
-                ),
-                Option(name: "request", value: "URL", help: "with useNewRequest: the new URL"),
+                    "--persistence WORD", "the scope of the credential (none)",
+                    .choice(Credential.Persistence.known)),
+                Option("--trust PIN", "with useCredential: trust this key of the server, sha256/BASE64"),
+                Option("--request URL", "with useNewRequest: the new URL"),
             ],
             run: EventCommands.answer),
         Subcommand(name: "credentials", summary: "list stored credentials", run: EventCommands.credentials),
         Subcommand(
             name: "credentials add", summary: "store a credential, which is used without a question",
             about: "Reads the password, or without --user the token, from standard input.",
-            arguments: [Argument(name: "URL", help: "the server, such as https://example.com")],
+            arguments: [Argument("URL", "the server, such as https://example.com")],
             options: [
-                Option(name: "user", short: "u", value: "NAME", help: "the user of the password"),
-                Option(name: "realm", value: "TEXT", help: "the server's realm"),
-                Option(name: "digest", help: "for HTTP Digest instead of Basic"),
+                Option("-u, --user NAME", "the user of the password"),
+                Option("--realm TEXT", "the server's realm"),
+                Option("--digest", "for HTTP Digest instead of Basic"),
             ],
             run: EventCommands.addCredential),
         Subcommand(
             name: "credentials remove", summary: "delete a credential",
-            arguments: [Argument(name: "CREDENTIAL", help: "its identifier")], run: EventCommands.removeCredential),
+            arguments: [Argument("CREDENTIAL", "its identifier")], run: EventCommands.removeCredential),
     ]
 }

@@ -3,50 +3,46 @@ import Options
 extension Subcommand {
     private static let requestOptions = [
         Option(
-            name: "header", short: "H", value: "TEXT", isRepeated: true,
-            help:
-                "a header field, NAME: TEXT, or @FILE for the lines of a file (@- for standard input), which are hidden from the process list"
-        ),
-        Option(name: "method", short: "X", value: "METHOD", help: "the method, instead of GET or PUT"),
+            "-H, --header TEXT",
+            """
+            a header field, NAME: TEXT, or @FILE for the lines of a file (@- for standard input), which are hidden from \
+            the process list
+            """,
+            isRepeated: true),
+        Option("-X, --method METHOD", "the method, instead of GET or PUT"),
         Option(
-            name: "user", short: "u", value: "NAME",
-            help: "the user for HTTP Basic; the password is typed, or the first line of standard input"),
+            "-u, --user NAME", "the user for HTTP Basic; the password is typed, or the first line of standard input"),
     ]
 
     private static let sessionOptions = [
         Option(
-            name: "tries", value: "N", kind: .number(1...1_000_000),
-            help: "the maximum attempts of each transfer, if the server is away or answers 503 and similar (for a week)"
-        ),
+            "--tries N",
+            "the maximum attempts of each transfer, if the server is away or answers 503 and similar (for a week)",
+            .number(1...1_000_000)),
+        Option("--max-time TIME", "the time after which unfinished transfers fail (7d)", .duration),
+        Option("-j, --connections N", "concurrent transfers per host (6)", .number(1...10_000)),
         Option(
-            name: "max-time", value: "TIME", kind: .duration,
-            help: "the time after which unfinished transfers fail (7d)"),
-        Option(
-            name: "connections", short: "j", value: "N", kind: .number(1...10_000),
-            help: "concurrent transfers per host (6)"),
-        Option(
-            name: "limit-rate", value: "RATE", kind: .rate,
-            help: "bytes per second of all transfers together, such as 500k, 2M or 1G (1k is 1024)"),
+            "--limit-rate RATE", "bytes per second of all transfers together, such as 500k, 2M or 1G (1k is 1024)",
+            .rate),
     ]
 
     private static let taskOptions = [
-        Option(name: "priority", value: "N", kind: .fraction, help: "0 to 1 (0.5)"),
-        Option(name: "group", value: "NAME", help: "the group of the tasks, for suspend, resume, cancel and retry"),
-        Option(name: "not-before", value: "TIME", help: "begin no earlier, such as 2026-12-01T00:00:00Z"),
-        Option(
-            name: "session", short: "s", value: "SESSION", kind: .session,
-            help: "use this session instead of one of the call's own"),
-        Option(name: "detach", short: "d", help: "create the tasks and exit; urlsession attach follows them"),
+        Option("--priority N", "0 to 1 (0.5)", .fraction),
+        Option("--group NAME", "the group of the tasks, for suspend, resume, cancel and retry"),
+        Option("--not-before TIME", "begin no earlier, such as 2026-12-01T00:00:00Z"),
+        Option("-s, --session SESSION", "use this session instead of one of the call's own", .session),
+        Option("-d, --detach", "create the tasks and exit; urlsession attach follows them"),
     ]
 
     private static let saveOptions = [
-        Option(name: "force", short: "f", help: "replace existing files"),
-        Option(name: "save-errors", help: "save error pages of servers, too; the exit status stays 1"),
+        Option("-f, --force", "replace existing files"),
+        Option("--save-errors", "save error pages of servers, too; the exit status stays 1"),
     ]
 
     private static let output = Option(
-        name: "output", short: "o", value: "PATH", kind: .file,
-        help: "save as this file, or into this folder if it is one or ends with /; - for standard output")
+        "-o, --output PATH",
+        "save as this file, or into this folder if it is one or ends with /; - for standard output",
+        .file)
 
     static let transfers = [
         Subcommand(
@@ -63,43 +59,34 @@ extension Subcommand {
                 A session of the call's own is deleted when all downloads have ended and their contents are saved. With \
                 --session the downloads stay there, and contents for the service's retention.
                 """,
-            arguments: [
-                Argument(
-                    name: "URL", help: "the URL to download; s3://BUCKET/KEY for a bucket of the service",
-                    isOptional: true, isRepeated: true)
-            ],
+            arguments: [Argument("[URL...]", "the URL to download; s3://BUCKET/KEY for a bucket of the service")],
             options: [output] + saveOptions + requestOptions + [
                 Option(
-                    name: "segments", value: "N", kind: .choice((1...16).map { String($0) } + ["auto"]),
-                    help: "the number of concurrent connections"),
-                Option(name: "mirror", value: "URL", isRepeated: true, help: "another URL of the same bytes"),
+                    "--segments N", "the number of concurrent connections",
+                    .choice((1...16).map { String($0) } + ["auto"])),
+                Option("--mirror URL", "another URL of the same bytes", isRepeated: true),
+                Option("--digest DIGEST", "the expected digest: sha-256:HEX, sha-512:HEX or md5:HEX"),
                 Option(
-                    name: "digest", value: "DIGEST", help: "the expected digest: sha-256:HEX, sha-512:HEX or md5:HEX"),
+                    "--into BUCKET/KEY",
+                    "write into a bucket of the service instead; a KEY that ends with / gets the URL's name"),
+                Option("--max-length BYTES", "fail if the content is longer", .number(0 ... .max)),
                 Option(
-                    name: "into", value: "BUCKET/KEY",
-                    help: "write into a bucket of the service instead; a KEY that ends with / gets the URL's name"),
-                Option(
-                    name: "max-length", value: "BYTES", kind: .number(0 ... .max), help: "fail if the content is longer"
-                ),
-                Option(
-                    name: "input-file", short: "i", value: "FILE", kind: .file,
-                    help:
-                        "read URLs from a file, one on each line, optionally with a tab and the NAME of its file; - for standard input"
-                ),
+                    "-i, --input-file FILE",
+                    """
+                    read URLs from a file, one on each line, optionally with a tab and the NAME of its file; - for \
+                    standard input
+                    """,
+                    .file),
             ] + taskOptions + sessionOptions,
             examples: [
                 Example(
-                    command: "urlsession get https://www.debian.org/",
-                    meaning: "saves www.debian.org.html, named by the server or the URL"),
+                    "urlsession get https://www.debian.org/",
+                    "saves www.debian.org.html, named by the server or the URL"),
+                Example("urlsession get -o images/ -i urls.txt --segments auto", "saves many files in a folder"),
                 Example(
-                    command: "urlsession get -o images/ -i urls.txt --segments auto",
-                    meaning: "saves many files in a folder"),
-                Example(
-                    command: "urlsession get --into media/films/ https://example.com/film.mp4",
-                    meaning: "writes the object films/film.mp4, and no file"),
-                Example(
-                    command: "urlsession get -o - https://example.com/data.json | jq .",
-                    meaning: "writes to standard output"),
+                    "urlsession get --into media/films/ https://example.com/film.mp4",
+                    "writes the object films/film.mp4, and no file"),
+                Example("urlsession get -o - https://example.com/data.json | jq .", "writes to standard output"),
             ],
             run: Transfers.get),
         Subcommand(
@@ -110,16 +97,14 @@ extension Subcommand {
                 is 1 if the server refuses the file.
                 """,
             arguments: [
-                Argument(name: "FILE", help: "the file to upload", kind: .file),
-                Argument(name: "URL", help: "the target; a URL that ends with / gets the file's name"),
+                Argument("FILE", "the file to upload", .file),
+                Argument("URL", "the target; a URL that ends with / gets the file's name"),
             ],
             options: requestOptions + [
-                Option(name: "type", value: "TYPE", help: "media type (application/octet-stream)")
+                Option("--type TYPE", "media type (application/octet-stream)")
             ] + taskOptions + sessionOptions,
             examples: [
-                Example(
-                    command: "urlsession put backup.tar https://files.example.com/backups/",
-                    meaning: "uploads as backups/backup.tar")
+                Example("urlsession put backup.tar https://files.example.com/backups/", "uploads as backups/backup.tar")
             ],
             run: Transfers.put),
         Subcommand(
@@ -128,21 +113,21 @@ extension Subcommand {
                 Follows the transfers that get and put left in a session, and saves contents in their places below the \
                 current folder; elsewhere only with -o.
                 """,
-            arguments: [Argument(name: "SESSION", help: "the session of get or put", kind: .session)],
+            arguments: [Argument("SESSION", "the session of get or put", .session)],
             options: [output] + saveOptions,
             run: Transfers.attach),
         Subcommand(
             name: "watch", summary: "show the progress of a session's tasks",
             about: "Ends with the last running task. Saves nothing.",
-            arguments: [Argument(name: "SESSION", help: "the session to watch", kind: .session)],
+            arguments: [Argument("SESSION", "the session to watch", .session)],
             run: Transfers.attach),
         Subcommand(
             name: "content", summary: "write the content of a finished task",
             arguments: [
-                Argument(name: "SESSION", help: "the task's session", kind: .session),
-                Argument(name: "TASK", help: "its number", kind: .number(1 ... .max)),
+                Argument("SESSION", "the task's session", .session),
+                Argument("TASK", "its number", .number(1 ... .max)),
             ],
-            options: [output, Option(name: "force", short: "f", help: "replace an existing file")],
+            options: [output, Option("-f, --force", "replace an existing file")],
             run: TaskCommands.content),
     ]
 }

@@ -2,7 +2,6 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// Commands for sessions.
 enum SessionCommands {
     static func list(_ call: Invocation) async throws {
         try await call.output.list(
@@ -35,7 +34,6 @@ enum SessionCommands {
     }
 }
 
-/// Commands for tasks.
 enum TaskCommands {
     static func list(_ call: Invocation) async throws {
         let words = call.words
@@ -112,7 +110,6 @@ enum TaskCommands {
     }
 }
 
-/// A description of a task.
 enum Explain {
     static func run(_ call: Invocation) async throws {
         let (session, number) = (call.words.text("SESSION") ?? "", call.words.number("TASK") ?? 0)
@@ -152,7 +149,6 @@ enum Explain {
         }
     }
 
-    /// The identity of a task, its state, and the reason.
     static func lines(_ task: SessionTask, in session: String, now: Int64 = Words.now) -> [String] {
         var lines = [
             "Task \(task.taskIdentifier) of \(session): \(task.kind) \(task.kind == .upload ? "to" : "of") \(task.originalRequest.address)"

@@ -6,7 +6,6 @@ struct CallWords: Sendable {
     /// The texts of arguments and options by their names, which differ.
     private var texts: [String: [String]] = [:]
 
-    /// A fault of a call.
     struct Fault: Error, Equatable {
         let text: String
         /// The command whose help is relevant.
@@ -22,7 +21,6 @@ struct CallWords: Sendable {
         case version
     }
 
-    /// Sorts the words after the program's name.
     static func parse(_ words: [String]) throws(Fault) -> Parsed {
         var rest = words[...]
         // Common options may precede the command.
@@ -122,7 +120,6 @@ struct CallWords: Sendable {
 
     // MARK: Values
 
-    /// The given arguments.
     var given: [Subcommand.Argument] { command.arguments.filter { texts[$0.name] != nil } }
 
     func flag(_ option: String) -> Bool { texts[option] != nil }

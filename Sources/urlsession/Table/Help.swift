@@ -1,6 +1,5 @@
 import Options
 
-/// The help of the program, derived from the table.
 enum Help {
     static func overview() -> String {
         var lines = [

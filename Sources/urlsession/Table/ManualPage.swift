@@ -1,8 +1,6 @@
 import Options
 
-/// Manual pages in roff, derived from the table.
 enum ManualPage {
-    /// All pages by their file names.
     static func all() -> [(name: String, text: String)] {
         [("urlsession.1", overview())] + CommandTable.all.map { (fileName($0), command($0)) }
     }

@@ -7,38 +7,39 @@ import Wire
 struct Subcommand: Sendable {
     /// A positional argument of the command, required or optional.
     struct Argument: Sendable {
+        /// `SESSION`, `[SESSION]`, `TASK...` or `[TASK...]`.
+        let usage: String
         let name: String
-        let help: String
-        var kind = ValueKind.text
-        var isOptional = false
+        let kind: ValueKind
+        let isOptional: Bool
         /// Whether it takes all remaining words. Only for the last argument.
-        var isRepeated = false
+        let isRepeated: Bool
+        let help: String
 
-        var usage: String {
-            let word = isRepeated ? name + "..." : name
-            return isOptional ? "[\(word)]" : word
+        init(_ usage: String, _ help: String, _ kind: ValueKind = .text) {
+            (self.usage, self.kind, self.help) = (usage, kind, help)
+            name = usage.filter { !"[.]".contains($0) }
+            (isOptional, isRepeated) = (usage.hasPrefix("["), usage.contains("..."))
         }
     }
 
     struct Example: Sendable {
         let command: String
         let meaning: String
+
+        init(_ command: String, _ meaning: String) { (self.command, self.meaning) = (command, meaning) }
     }
 
     /// `get`, or `webhook set`.
     let name: String
-    /// One line.
     let summary: String
-    /// Paragraphs.
     var about = ""
     var arguments: [Argument] = []
     var options: [Option] = []
     var examples: [Example] = []
-    /// Whether the command does not call the service.
     var isLocal = false
     let run: @Sendable (Invocation) async throws -> Void
 
-    /// All options of the command.
     var allOptions: [Option] { options + (isLocal ? [] : CommandTable.connection) + CommandTable.common }
 
     var usage: String {
@@ -47,13 +48,11 @@ struct Subcommand: Sendable {
     }
 }
 
-/// A group of related commands.
 struct CommandGroup: Sendable {
     let title: String
     let commands: [Subcommand]
 }
 
-/// All commands.
 enum CommandTable {
     static let version = Release.version
 
@@ -70,22 +69,21 @@ enum CommandTable {
 
     /// Options of every command that calls the service.
     static let connection = [
-        Option(name: "profile", value: "NAME", help: "use this profile of the configuration file"),
-        Option(name: "url", value: "URL", help: "the URL of the service"),
+        Option("--profile NAME", "use this profile of the configuration file"),
+        Option("--url URL", "the URL of the service"),
         Option(
-            name: "ca-file", value: "FILE", kind: .file,
-            help: "trusted certificates (PEM) of an https service, instead of those of this machine"),
-        Option(name: "json", help: "write the API's JSON, one document on each line"),
-        Option(name: "quiet", short: "q", help: "write errors only"),
+            "--ca-file FILE",
+            "trusted certificates (PEM) of an https service, instead of those of this machine",
+            .file),
+        Option("--json", "write the API's JSON, one document on each line"),
+        Option("-q, --quiet", "write errors only"),
     ]
 
-    /// Options of every command.
     static let common = [
-        Option(name: "help", short: "h", help: "print the help of the command"),
-        Option(name: "version", help: "print the version"),
+        Option("-h, --help", "print the help of the command"),
+        Option("--version", "print the version"),
     ]
 
-    /// The exit statuses, for help and manual.
     static let statuses: [(status: Int32, meaning: String)] = [
         (0, "success"),
         (1, "failure: a refusal, a failed transfer, no service"),
@@ -93,7 +91,6 @@ enum CommandTable {
         (4, "the key is missing, invalid, or lacks the permission"),
     ]
 
-    /// The environment, for help and manual.
     static let variables: [(name: String, meaning: String)] = [
         ("URLSESSION_URL", "the URL of the service (http://127.0.0.1:8080)"),
         ("URLSESSION_KEY", "the API key (dev)"),
@@ -106,4 +103,9 @@ enum CommandTable {
 
     /// The commands with this first word, if the word alone is no command.
     static func family(_ word: String) -> [Subcommand] { all.filter { $0.name.hasPrefix(word + " ") } }
+}
+
+extension ValueKind {
+    static func choice(_ words: [some RawRepresentable<String>]) -> ValueKind { .choice(words.map(\.rawValue)) }
+    static func choices(_ words: [some RawRepresentable<String>]) -> ValueKind { .choices(words.map(\.rawValue)) }
 }

@@ -1,7 +1,6 @@
 import Wire
 
 extension Words {
-    /// A description of an event.
     static func event(_ event: Event, now: Int64 = now) -> String {
         (try? words(event, now)) ?? event.type.rawValue
     }

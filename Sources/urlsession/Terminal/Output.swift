@@ -59,7 +59,6 @@ struct Output: Sendable {
     }
 }
 
-/// Rows below the names of their columns.
 struct Table {
     private var rows: [[String]]
 
@@ -79,7 +78,6 @@ struct Table {
     }
 }
 
-/// The terminal, if there is one.
 enum Terminal {
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
@@ -187,5 +185,4 @@ enum Terminal {
     }
 }
 
-/// A variable of the environment.
 func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }

@@ -2,7 +2,6 @@ import Glibc
 import Options
 import Wire
 
-/// Texts for the service's values.
 enum Words {
     // MARK: Amounts
 
@@ -109,7 +108,6 @@ enum Words {
         (task.outcome?.rawValue) ?? (task.state == .running ? task.phase?.rawValue : nil) ?? task.state.rawValue
     }
 
-    /// The reason why an ended task did not succeed.
     static func failure(_ task: SessionTask) -> String {
         failure(task.outcome, task.error, task.response)
     }

@@ -18,7 +18,6 @@ struct Follower {
         case lost(any Error)
     }
 
-    /// The result of saving a content.
     enum Saved: Sendable {
         /// The content is now in this file; `nil` for standard output.
         case file(String?)
@@ -33,7 +32,6 @@ struct Follower {
         let file: String?
         /// Whether it was saved before.
         var wasThere = false
-        /// The reason why it did not succeed.
         let failure: String?
         /// The times of its transfer, if they were received.
         var pace: Pace?
@@ -46,7 +44,6 @@ struct Follower {
         var isTransferred: Bool { task.outcome == .succeeded || task.outcome == .notModified }
     }
 
-    /// The totals of ended tasks.
     struct Done {
         var count = 0
         var bytes: Int64 = 0
@@ -89,7 +86,6 @@ struct Follower {
         (happenings, happened) = AsyncStream.makeStream(of: Happening.self)
     }
 
-    /// One unfinished task.
     struct Item {
         enum Phase { case running, comparing, waitingToSave, saving }
         var task: SessionTask
@@ -207,7 +203,6 @@ struct Follower {
         items[number] = item
     }
 
-    /// Queries a task of the service; the response arrives in the stream.
     private func ask(about number: Int64) {
         let (client, session, happened) = (client, session, happened)
         Task {
@@ -358,7 +353,6 @@ struct Follower {
         display.draw(items, done)
     }
 
-    /// The reason why an ended task did not succeed.
     private func reason(for task: SessionTask) -> String {
         if let user, task.response?.statusCode == 401 { return "the server refused the password of \(user)" }
         let attempts = task.attempts.count > 1 ? ", after \(task.attempts.count) attempts" : ""

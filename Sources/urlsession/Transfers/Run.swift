@@ -236,7 +236,6 @@ struct Run {
     }
 }
 
-/// The progress of a file on its way to the service.
 final class StoringDisplay: Sendable {
     private let output: Output
     private let name: String

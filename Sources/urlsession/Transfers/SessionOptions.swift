@@ -1,6 +1,5 @@
 import Wire
 
-/// The options for the call's own session.
 struct SessionOptions: Sendable, Equatable {
     private static let names = ["tries", "max-time", "connections", "limit-rate"]
 

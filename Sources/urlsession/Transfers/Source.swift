@@ -37,7 +37,6 @@ struct Source: Sendable, Hashable {
         return nil
     }
 
-    /// A failure that names the line.
     func failure(_ text: String) -> Failure { Failure(line.map { "\($0): \(text)" } ?? text, status: 2) }
 
     /// The place of the content: the file of the line, if it names one.

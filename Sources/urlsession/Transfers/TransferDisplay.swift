@@ -122,7 +122,6 @@ struct EndingLine: Shape {
     var task = SessionTask()
     /// The file with its content.
     var file: String?
-    /// The reason why it did not succeed.
     var failure: String?
 
     init() {}

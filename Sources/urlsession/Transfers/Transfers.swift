@@ -2,7 +2,6 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// `get`, `put` and `attach`.
 enum Transfers {
     // MARK: get
 
@@ -189,7 +188,6 @@ enum Transfers {
         return request
     }
 
-    /// The header fields of `--header`.
     private static func headers(_ words: CallWords) throws -> StringMap {
         var headers = StringMap()
         for text in words.texts("header") {
@@ -261,7 +259,6 @@ enum Transfers {
 }
 
 extension TaskCreation {
-    /// Adds the password of a user to the request, if there is one.
     fileprivate mutating func authorize(as user: User?) {
         if let user { request = request.map { user.authorizing($0) } }
     }
