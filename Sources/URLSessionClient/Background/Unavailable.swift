@@ -67,9 +67,7 @@ extension BackgroundSessionConfiguration {
         get { nil }
         set {}
     }
-}
 
-extension BackgroundSessionConfiguration {
     @available(*, unavailable, message: "the service chooses the protocol: remove the line")
     public var httpShouldUsePipelining: Bool {
         get { false }
