@@ -41,6 +41,12 @@ struct Version: Sendable {
         row = "task \(task.id.rawValue)"
     }
 
+    /// The version of a task's bytes.
+    fileprivate init(bytes version: Int64, of task: TaskRecord) {
+        revision = version
+        row = "bytes \(task.id.rawValue)"
+    }
+
     /// The version of a resource without a revision: its state itself.
     init(ofState state: some JSONWritable, named name: String) {
         revision = 0
@@ -128,6 +134,11 @@ extension Call {
                 try Task.checkCancellation()
             }
         }
+    }
+
+    /// The tag of a task's bytes while they arrive, and afterwards: the same from the first byte on.
+    func tag(ofBytes version: Int64, of task: TaskRecord) -> String {
+        beginning(of: Version(bytes: version, of: task)) + "bytes\""
     }
 
     /// The common beginning of all tags of a version. Keyed, so that it does not reveal row numbers.

@@ -132,12 +132,15 @@ extension Subcommand {
             arguments: [Argument(name: "SESSION", help: "the session to watch", kind: .session)],
             run: Transfers.attach),
         Subcommand(
-            name: "content", summary: "write the content of a finished task",
+            name: "content", summary: "write the content of a finished task, or of one under way",
             arguments: [
                 Argument(name: "SESSION", help: "the task's session", kind: .session),
                 Argument(name: "TASK", help: "its number", kind: .number(1 ... .max)),
             ],
-            options: [output, Option(name: "force", short: "f", help: "replace a file that is there")],
+            options: [
+                output, Option(name: "force", short: "f", help: "replace a file that is there"),
+                Option(name: "arriving", help: "write the bytes of an unfinished download as they arrive"),
+            ],
             run: TaskCommands.content),
     ]
 }
