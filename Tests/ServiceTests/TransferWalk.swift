@@ -93,7 +93,7 @@ struct TransferWalk {
         }
         // Without an exchange it waits for slots, or for a source that rests.
         guard let exchange = anyRunning() else { return try widen(proceeds: true) }
-        switch Int.random(in: 0..<7, using: &random) {
+        switch Int.random(in: 0..<8, using: &random) {
         case 0: try feed(.informational(exchange, TransferTests.head(104, [("Location", "/u/1")])))
         case 1: try feed(.head(exchange, TransferTests.content(Self.total), judgement(of: exchange)))
         case 2: try feed(.durable(exchange, lastByte(of: exchange), nil))
@@ -101,6 +101,7 @@ struct TransferWalk {
             let part = ContentPart(number: 1, offset: 0, bytes: [1], plan: PartPlan(expected: Self.total))
             try feed(.part(exchange, part))
         case 4: try widen(proceeds: false)
+        case 5: try feed(.wanted(Int64.random(in: 0..<Self.total, using: &random), positions: [:]))
         default: try feed(.ended(exchange, stopped.contains(exchange) ? TransferTests.result(.stopped) : end(exchange)))
         }
     }

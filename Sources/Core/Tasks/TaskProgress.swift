@@ -6,6 +6,9 @@ package struct TaskProgress: Shape {
     package var lastAttempt: AttemptRecord?
     /// The bytes of the content that the next attempt need not fetch again.
     package var kept = Kept.none
+    /// Names the bytes among all that the task has begun to receive from offset 0: a later beginning has a greater
+    /// number. 0 before the first one, and for bytes of another task.
+    package var version: Int64 = 0
     /// The node whose disk has the partial file, if there are many nodes: other nodes cannot use the file.
     package var node: String?
     /// Whether segments failed, so that only one request at a time is sent, to the task's own URL.
@@ -52,6 +55,7 @@ package struct TaskProgress: Shape {
         members.member("attempts", &attempts)
         members.optional("lastAttempt", &lastAttempt)
         kept.visit(&members)
+        members.sparse("version", &version, unless: 0)
         members.optional("node", &node)
         members.sparse("avoidsSegments", &avoidsSegments, unless: false)
         members.sparse("bytesFetchedTwice", &bytesFetchedTwice, unless: 0)

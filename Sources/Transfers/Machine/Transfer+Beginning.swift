@@ -72,6 +72,8 @@ extension Transfer {
         attempt.startedAt = world.now
         guard case .segmented(var segmented) = stage else {
             stage = .asking(world.exchange)
+            // Unique, even if a crash has lost the versions of contents that cannot be resumed.
+            attempt.version = max(world.now.milliseconds, progress.version + 1)
             attempt.askedSources.insert(request.source)
             return [.start(world.exchange)]
         }

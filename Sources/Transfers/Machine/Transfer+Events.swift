@@ -33,6 +33,8 @@ extension Transfer {
         case widened
         /// The result of reading the content up to a position.
         case read(Reading)
+        /// A reader waits for the byte at an offset.
+        case wanted(Int64, positions: [UInt64: Int64])
         case stop(Stop)
     }
 
@@ -76,6 +78,8 @@ extension Transfer {
         /// Begins a connection in the slot of one that ended.
         case replace(ExchangeID, source: Int)
         case show
+        /// Shows readers the bytes that they can read: `nil` if there are none before the task is completed.
+        indirect case arrived(ArrivingContent?, TaskResponse? = nil)
         /// Reads the content up to a position; `isLast` if that is its end.
         case read(to: Int64, isLast: Bool)
         /// Reads a content that one request has brought.
@@ -157,6 +161,7 @@ extension Transfer {
         case .connect(let source, let isOwn, let positions): connect(to: source, isOwn: isOwn, positions, world)
         case .widened: proceed(afterWidening: true, world)
         case .read(let reading): take(reading, world)
+        case .wanted(let offset, let positions): want(offset, positions)
         case .stop(let stop): halt(stop)
         }
     }

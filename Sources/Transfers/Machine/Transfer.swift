@@ -132,6 +132,10 @@ struct Attempt: Sendable {
     var access = Access()
     /// The resume point that the current request's `Range` is made from.
     var resuming: ResumePoint?
+    /// The version of the bytes, should the current request begin at offset 0.
+    var version: Int64 = 0
+    /// The synced bytes of a content that cannot be resumed, whose offsets are not stored.
+    var arriving: ArrivingContent?
     /// The cause of a restart at offset 0 although bytes existed.
     var restartCause: String?
     /// How often a request was repeated because a kept connection had been closed.
