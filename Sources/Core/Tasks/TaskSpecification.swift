@@ -12,6 +12,8 @@ package struct TransferRequest: Shape {
     package var sensitiveHeaders: [String] = []
     /// The requested object, if the app named one; ``url`` is its address then.
     package var object: ObjectReference?
+    /// How the request uses the cache; `nil` as the session says.
+    package var cachePolicy: CachePolicy?
 
     package init() {}
 
@@ -28,6 +30,7 @@ package struct TransferRequest: Shape {
         members.member("headers", &headers)
         members.member("sensitiveHeaders", &sensitiveHeaders)
         members.optional("object", &object)
+        members.optional("cachePolicy", &cachePolicy)
     }
 
     /// The request's URL, or `s3://BUCKET/KEY` of its object.
