@@ -72,6 +72,9 @@ struct Setting: Sendable {
         Setting(name: "content-retention", kind: .duration, argument: "TIME", help: "after acknowledgement (24h)"),
         Setting(
             name: "unacknowledged-retention", kind: .duration, argument: "TIME", help: "without acknowledgement (30d)"),
+        Setting(
+            name: "cache-capacity", kind: .bytes, argument: "BYTES",
+            help: "responses kept for other tasks (10G; 0: none)"),
         Setting(name: "webhook-timeout", kind: .duration, argument: "TIME", help: "for a receiver's answer (15s)"),
         Setting(name: "free-disk-floor", kind: .bytes, argument: "BYTES", help: "free bytes that stay free (1G)"),
         Setting(

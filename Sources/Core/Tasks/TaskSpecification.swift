@@ -183,6 +183,12 @@ package struct TaskSpecification: Shape {
     /// Whether the content may arrive out of order, from several requests or sources.
     package var mayComeInSegments: Bool { segments != .one || !mirrors.isEmpty || pieces != nil }
 
+    /// Whether a cache policy applies: the task downloads the whole of one URL, and not under conditions of its own.
+    package var mayUseCache: Bool {
+        kind == .download && request.method == "GET" && request.object == nil && destinationObject == nil
+            && ifNoneMatch == nil && mirrors.isEmpty && pieces == nil
+    }
+
     /// Whether digests can prove that bytes of several sources are of one content.
     package var provesContent: Bool { pieces != nil || expectedDigest != nil }
 }

@@ -209,6 +209,7 @@ extension Store {
         _ request: TransferRequest, origin: String?, of live: LiveTask, _ transaction: Transaction
     ) throws {
         guard var task = try readTask(live.id, transaction.db) else { return }
+        try leaveFlight(live, transaction)
         task.specification.request = request
         try transaction.db.execute(
             "UPDATE task SET specification_document = ?2, revision = revision + 1 WHERE id = ?1", live.id.rawValue,
@@ -267,6 +268,7 @@ extension Store {
             for questionId in over {
                 try self.release(questionId, limit: Self.releasedAtOnce / over.count, transaction)
             }
+            try self.releaseFollowers(transaction)
         }.1
     }
 

@@ -163,6 +163,7 @@ extension Store {
                 createdAt: row.time("created_at"), startedAt: row.timeOrNil("started_at"),
                 revision: row.integer("revision"))
             task.crashes = row.int("crashes")
+            if task.phase == .following { task.leader = try leader(of: id, db) }
             return .read(task)
         }
     }

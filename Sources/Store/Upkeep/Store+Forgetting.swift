@@ -132,10 +132,11 @@ extension Store {
         }
         if let content {
             if content.length > 0 {
-                transaction.addStored(-content.length, app: try transaction.session(content.session).app)
+                let app = try transaction.session(content.session).app
+                transaction.addStored(-content.length, app: app)
+                try release(
+                    StoredPlace(file: content.file, object: content.object), content.length, of: app, transaction)
             }
-            if let file = content.file { try discard(file, transaction) }
-            if let object = content.object { try discard(object: object, transaction) }
         }
         try db.execute("DELETE FROM question WHERE task = ?1", id)
         try db.execute("DELETE FROM task WHERE id = ?1", id)
@@ -208,6 +209,8 @@ extension Store {
             id.rawValue, left)
         guard left > 0 else { return }
         left -= try removeResumeData(of: id, left, transaction)
+        guard left > 0 else { return }
+        left -= try removeCache(of: id, left, transaction)
         // The bodies come last, because the tasks use them.
         let hasSessions = try db.exists("SELECT 1 FROM session WHERE app = ?1 LIMIT 1", id.rawValue)
         guard left > 0, !hasSessions else { return }

@@ -32,6 +32,10 @@ package enum Chore: CaseIterable, Sendable {
     case lanes
     /// Clients that have detached from other nodes.
     case presence
+    /// Entries of the cache beyond its capacity.
+    case cache
+    /// Flights without a leader, or without followers.
+    case flights
     /// Unused pages of the database file.
     case freePages
 }
@@ -82,6 +86,8 @@ extension Store {
         case .incarnations: try dropIncarnations(rows, transaction)
         case .lanes: try dropIdleLanes(rows, transaction)
         case .presence: try dropPresence(rows, transaction)
+        case .cache: try evict(max(1, rows / Self.rowsOfContent), transaction)
+        case .flights: try endStrayFlights(rows, transaction)
         case .freePages: try transaction.db.returnFreePages()
         }
     }

@@ -78,8 +78,8 @@ public struct BackgroundSessionTaskTransactionMetrics: Sendable {
     public let negotiatedTLSProtocolVersion: String?
     /// As OpenSSL names it, `TLS_AES_256_GCM_SHA384`.
     public let negotiatedTLSCipherSuite: String?
-    /// Where the response came from. The service caches none.
-    public var resourceFetchType: ResourceFetchType { .networkLoad }
+    /// Where the response came from.
+    public let resourceFetchType: ResourceFetchType
     /// Whether the connection was there before.
     public let isReusedConnection: Bool
     /// Whether it went through a proxy.
@@ -138,6 +138,7 @@ public struct BackgroundSessionTaskTransactionMetrics: Sendable {
         networkProtocolName = metrics.networkProtocolName
         negotiatedTLSProtocolVersion = metrics.negotiatedTLSProtocolVersion
         negotiatedTLSCipherSuite = metrics.negotiatedTLSCipherSuite
+        resourceFetchType = metrics.resourceFetchType == .localCache ? .localCache : .networkLoad
         isReusedConnection = metrics.isReusedConnection
         isProxyConnection = metrics.isProxyConnection
         localAddress = metrics.localAddress

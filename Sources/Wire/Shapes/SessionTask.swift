@@ -36,6 +36,8 @@ public struct SessionTask: Shape {
     public var segmentStates: [SegmentState]?
     public var attempts = TaskAttempts()
     public var error: TaskError?
+    /// How it came by its content; `nil` where the cache had no part in it.
+    public var cacheStatus: CacheStatus?
     /// Its stored bytes.
     public var content: Content?
     public var createdAt = ""
@@ -77,6 +79,7 @@ public struct SessionTask: Shape {
         members.nullable("segmentStates", &segmentStates)
         members.defaulted("attempts", &attempts)
         members.nullable("error", &error)
+        members.nullable("cacheStatus", &cacheStatus)
         members.nullable("content", &content)
         members.member("createdAt", &createdAt)
         members.nullable("startedAt", &startedAt)

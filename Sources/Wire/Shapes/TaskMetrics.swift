@@ -69,6 +69,8 @@ public struct TransactionMetrics: Shape {
     public var negotiatedTLSProtocolVersion: String?
     /// As OpenSSL names it, `TLS_AES_256_GCM_SHA384`.
     public var negotiatedTLSCipherSuite: String?
+    /// Where the response came from.
+    public var resourceFetchType = ResourceFetchType.networkLoad
     /// Whether the connection was there before.
     public var isReusedConnection = false
     /// Whether it went through a proxy.
@@ -111,6 +113,7 @@ public struct TransactionMetrics: Shape {
         members.nullable("networkProtocolName", &networkProtocolName)
         members.nullable("negotiatedTLSProtocolVersion", &negotiatedTLSProtocolVersion)
         members.nullable("negotiatedTLSCipherSuite", &negotiatedTLSCipherSuite)
+        members.sparse("resourceFetchType", &resourceFetchType, unless: .networkLoad)
         members.defaulted("isReusedConnection", &isReusedConnection)
         members.defaulted("isProxyConnection", &isProxyConnection)
         members.nullable("localAddress", &localAddress)

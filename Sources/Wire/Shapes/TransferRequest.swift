@@ -14,6 +14,8 @@ public struct TransferRequest: Shape {
     public var headers = StringMap()
     /// Names of header fields to be treated as secrets.
     public var sensitiveHeaders: [String] = []
+    /// How a download by GET uses what is stored; `nil` as the session says.
+    public var cachePolicy: CachePolicy?
     /// What a download by POST sends. Uploads have theirs beside the request.
     public var body: BodySource?
 
@@ -38,6 +40,7 @@ public struct TransferRequest: Shape {
         members.optional("method", &method, .method)
         members.defaulted("headers", &headers, .headers(forDownload: false))
         members.sparse("sensitiveHeaders", &sensitiveHeaders, unless: [], .headerNames)
+        members.optional("cachePolicy", &cachePolicy)
         members.optional("body", &body)
     }
 
