@@ -31,7 +31,7 @@ struct WebhookClient: Sendable {
     /// - Throws: `BadURL`, and errors of the store.
     func post(_ message: Message) async throws -> (LaunchAttempt, LaunchReport.Verdict) {
         let url = try ParsedURL(message.url)
-        let secrets = try await store.webhookSecrets(of: message.app, at: clock.time)
+        let secrets = try await store.apps.webhookSecrets(of: message.app, at: clock.time)
         let startedAt = clock.time
         let began = clock.monotonic()
         let result = await exchanges.perform(request(message, to: url, secrets: secrets, at: startedAt))

@@ -6,7 +6,7 @@ import Transfers
 extension Service {
     /// What the cache of an app holds, and how many bytes the caches of all apps may hold.
     package func cacheUsage(of app: AppID) async throws -> (record: CacheRecord, capacity: Int64) {
-        (try await store.cacheUsage(of: app), settings.cacheCapacity)
+        (try await store.cache.usage(of: app), settings.cacheCapacity)
     }
 
     /// Empties the cache of an app.
@@ -14,7 +14,7 @@ extension Service {
     /// - Parameter url: Removes only responses of tasks with this URL.
     package func emptyCache(of app: AppID, url: ParsedURL?) async throws {
         while true {
-            let (hasMore, aftermath) = try await store.emptyCache(of: app, url: url?.text, at: clock.now)
+            let (hasMore, aftermath) = try await store.cache.empty(of: app, url: url?.text, at: clock.now)
             outlet.handle(aftermath)
             if !hasMore { return }
         }

@@ -126,7 +126,7 @@ package final class Service: Sendable {
 
     /// Updates the metrics of the store. A metric that cannot be read keeps its value.
     package func measureStore() async {
-        guard let figures = try? await store.figures() else { return }
+        guard let figures = try? await store.upkeep.figures() else { return }
         storeMeters.show(figures, at: clock.now)
     }
 
@@ -138,17 +138,17 @@ package final class Service: Sendable {
     package func prepare(acceptsNewMasterKey: Bool = false) async throws {
         try await checkMasterKey(acceptsNew: acceptsNewMasterKey)
         try await folder.prepare()
-        if settings.contents == nil, try await store.namesObjects() {
+        if settings.contents == nil, try await store.files.namesObjects() {
             log.error("contents or bodies are in a bucket, and cannot be read: there is no --contents")
         }
         try await loadConditions()
         try await scheduler.finishInterruptedMoves()
         let hasCrashed = try await folder.size(DataFolder.crashMark) != nil
-        let (recovered, aftermath) = try await store.recoverInterruptedTasks(at: clock.now, afterCrash: hasCrashed) {
+        let (recovered, aftermath) = try await store.tasks.recoverInterrupted(at: clock.now, afterCrash: hasCrashed) {
             [folder] task, progress in
             guard let length = folder.recoverPartial(task.rawValue) else { return nil }
-            guard let segments = progress.segments, segments.isSound else {
-                return length - (progress.resume?.offset ?? 0)
+            guard let segments = progress.kept.segments, segments.isSound else {
+                return length - (progress.kept.point?.offset ?? 0)
             }
             return min(ServiceSettings.maximumUnrecorded, folder.written(outside: segments.ranges, of: task.rawValue))
         }
@@ -161,12 +161,12 @@ package final class Service: Sendable {
         outlet.handle(aftermath)
         var hasMore = true
         while hasMore {
-            let strays = try await store.recoverStrays(at: clock.now)
+            let strays = try await store.nodes.recoverStrays(at: clock.now)
             outlet.handle(strays.aftermath)
             hasMore = strays.hasMore
         }
         for file in recovered.useless { try await folder.remove(file) }
-        outlet.handle(try await store.cancelForbiddenTasks(at: clock.now))
+        outlet.handle(try await store.apps.cancelForbiddenTasks(at: clock.now))
         try await folder.disk.measure(room, folder.path)
         if recovered.interrupted > 0 {
             log.info("interrupted transfers go back to the queue", ("tasks", recovered.interrupted))

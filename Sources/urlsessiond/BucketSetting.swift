@@ -163,12 +163,12 @@ struct ConfiguredBuckets: Sendable {
     var isEmpty: Bool { clients.isEmpty }
 
     /// The clients of buckets that apps may name.
-    var named: [String: BucketClient] { clients.filter { $0.key != Store.contentsBucket } }
+    var named: [String: BucketClient] { clients.filter { $0.key != Store.Files.contentsBucket } }
 
     /// - Parameter masterKey: The same for all nodes of a service.
     func contents(_ masterKey: [UInt8], clock: Clock, log: Log) -> ContentsBucket? {
         let folder = HMAC.sha256(key: masterKey, message: Array("contents".utf8)).prefix(8)
-        return clients[Store.contentsBucket].map {
+        return clients[Store.Files.contentsBucket].map {
             ContentsBucket($0, folder: Array(folder).hexadecimal, clock: clock, log: log)
         }
     }

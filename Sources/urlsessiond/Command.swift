@@ -1,5 +1,6 @@
 import Base
 import Glibc
+import Options
 import SQL
 import Store
 import Wire
@@ -208,7 +209,7 @@ enum Command {
 
     private static var flags: [String] {
         Setting.all.map { setting in
-            let flag = "  --\(setting.name) \(setting.argument)"
+            let flag = "  \(setting.usage)"
             let gap = String(repeating: " ", count: max(2, 34 - flag.utf8.count))
             return flag + gap + setting.help
         }

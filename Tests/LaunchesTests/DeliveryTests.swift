@@ -40,9 +40,9 @@ import TransferEngine
             #expect(data["events"][1]["data"]["outcome"].string == "cancelled")
             #expect(data["events"][1]["data"]["error"]["code"].int == -999)
             #expect(delivery.body.allSatisfy { $0 < 0x80 })
-            _ = try await stage.store.answer(
+            _ = try await stage.store.launches.answer(
                 launch.launchId, app: stage.app, with: .completed(through: nil), epoch: nil, at: stage.now)
-            let record = try await stage.store.session(session)
+            let record = try await stage.store.sessions.read(session)
             #expect(record.acknowledgedSeq == 2)
             #expect(record.lastEventSeq == 3)
             #expect(record.openLaunch == nil)
@@ -58,7 +58,7 @@ import TransferEngine
             #expect(launch.state == .completed(at: stage.now))
             #expect(launch.attempts.map(\.statusCode) == [200])
             #expect(launch.attempts[0].excerpt == #"{"completed":true}"#)
-            let record = try await stage.store.session(session)
+            let record = try await stage.store.sessions.read(session)
             #expect(record.acknowledgedSeq == 2)
             #expect(record.openLaunch == nil)
         }
@@ -114,7 +114,7 @@ import TransferEngine
             let all = try await stage.receiver.waitForDelivery(count: 2)
             #expect(all[0].id == all[1].id)
             let again = try await stage.waitForLaunch("launched")
-            _ = try await stage.store.answer(
+            _ = try await stage.store.launches.answer(
                 again.launchId, app: stage.app, with: .completed(through: nil), epoch: nil, at: stage.now)
             #expect(try await stage.onlyLaunch().state.name == "completed")
         }
@@ -125,11 +125,11 @@ import TransferEngine
         try await stage.finishTask()
         try await stage.running { _ in
             try await stage.waitForLaunch("parked")
-            let webhook = try await stage.store.app(stage.app).webhook
+            let webhook = try await stage.store.apps.read(stage.app).webhook
             #expect(webhook.state == .disabled)
             #expect(webhook.disabledReason == "The receiver answered 410 Gone.")
             try await stage.webhook { $0.state = .enabled }
-            #expect(try await stage.store.app(stage.app).webhook.disabledReason == nil)
+            #expect(try await stage.store.apps.read(stage.app).webhook.disabledReason == nil)
             try await stage.receiver.waitForDelivery(count: 2)
             try await stage.waitForLaunch("launched")
         }
@@ -155,7 +155,7 @@ import TransferEngine
                 let launch = try await stage.onlyLaunch()
                 return launch.attempts.isEmpty ? nil : launch
             }
-            _ = try await stage.store.answer(
+            _ = try await stage.store.launches.answer(
                 launch.launchId, app: stage.app, with: .completed(through: nil), epoch: nil, at: stage.now)
             #expect(try await stage.onlyLaunch().state.name == "completed")
             stage.advance(by: 101)
@@ -299,7 +299,7 @@ import TransferEngine
     @Test func `Rotated secrets sign together within their grace`() async throws {
         let stage = try await Stage()
         let new = [UInt8](repeating: 9, count: 32)
-        try await stage.store.rotateWebhookSecret(
+        try await stage.store.apps.rotateWebhookSecret(
             of: stage.app, to: new, previousExpiresAt: stage.now + .seconds(60), at: stage.now)
         try await stage.finishTask()
         try await stage.running { launches in
@@ -318,7 +318,7 @@ import TransferEngine
     @Test func `A launch that was under way when the service ended goes out again with the same id`() async throws {
         let stage = try await Stage(answers: [.hang, .launched])
         try await stage.finishTask()
-        _ = try await stage.store.claimDueLaunches(
+        _ = try await stage.store.launches.claimDue(
             LaunchSlots(), limit: 1, leaseUntil: stage.now + .seconds(60), at: stage.now)
         let claimed = try await stage.onlyLaunch()
         #expect(claimed.state.name == "delivering")
@@ -379,7 +379,7 @@ import TransferEngine
             #expect(delivery.type == "webhook.ping")
             #expect(delivery.json["data"]["app"].string == "com.example.app")
             #expect(delivery.isSigned(with: Stage.secretText))
-            let launches = try await stage.store.launches(
+            let launches = try await stage.store.launches.list(
                 of: stage.app, session: nil, states: [], kinds: [], after: 0, limit: 10)
             #expect(launches.isEmpty)
         }

@@ -94,7 +94,7 @@ import Testing
         let stage = try await Stage(answers: [.json(["result": "newData"])])
         var conditions = Conditions()
         conditions.network.expensive = true
-        _ = try await stage.store.setConditions(conditions, .available, at: stage.now)
+        _ = try await stage.store.apps.setConditions(conditions, .available, at: stage.now)
         try await stage.running { launches in
             let overview = try await launches.setRefreshInterval(.seconds(1000), of: stage.app)
             let next = try #require(overview.nextFetchAt)
@@ -108,7 +108,7 @@ import Testing
             var limited = Conditions()
             limited.maximumLoad = 0.5
             stage.load.withLock { $0 = 0.6 }
-            _ = try await stage.store.setConditions(limited, .available, at: stage.now)
+            _ = try await stage.store.apps.setConditions(limited, .available, at: stage.now)
             launches.refreshChanged()
             try await stays("no fetch", for: .milliseconds(200)) { stage.receiver.deliveries.isEmpty }
             #expect(
@@ -124,7 +124,7 @@ import Testing
 
     @Test func `What fell due while the service was down is not made up`() async throws {
         let stage = try await Stage(answers: [.json(["result": "newData"])])
-        _ = try await stage.store.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
+        _ = try await stage.store.apps.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
         stage.clock.advance(by: 10_000_000)
         try await stage.running { launches in
             try await eventually("a new time") {

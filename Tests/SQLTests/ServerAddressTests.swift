@@ -1,7 +1,8 @@
 import Base
-import SQL
 import TestSupport
 import Testing
+
+@testable import SQL
 
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 struct `The address of a server` {
@@ -36,7 +37,8 @@ struct `The address of a server` {
         let start = ContinuousClock.now
         let error = #expect(throws: SQLError.self) {
             try Database.open(
-                server, node: "test", migrations: [], log: .none, onFatalError: { preconditionFailure("\($0)") })
+                server, fence: .test("test"), migrations: [], log: .none, onFatalError: { preconditionFailure("\($0)") }
+            )
         }
         #expect(error?.code == .unreachable)
         #expect(error?.description.contains("secret") == false)

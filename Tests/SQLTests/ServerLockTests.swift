@@ -13,7 +13,7 @@ struct `Locks of others on a server` {
 
     init() async throws {
         home = try await SharedPostgreSQL.database()
-        database = try home.open(contents: "s3://c")
+        database = try home.open()
         for name in ["a", "b"] { try await database.add(name) }
     }
 
@@ -52,7 +52,7 @@ struct `Locks of others on a server` {
 
     @Test func `Writes of all nodes are told within their patience that others hold what they want`() async throws {
         let limits = PostgreSQLWriter.Limits(heartbeat: 3_600_000, patience: 1500)
-        let nodes = try (1...3).map { try home.open(node: "\($0)", contents: "s3://c", limits: limits) }
+        let nodes = try (1...3).map { try home.open(node: "\($0)", limits: limits) }
         let holder = Task { [home] in
             _ = try? await home.query("BEGIN; LOCK TABLE thing; SELECT pg_sleep(600)")
         }
@@ -81,7 +81,7 @@ struct `Locks of others on a server` {
 
     @Test func `A node whose writes wait for others' locks says that it lives`() async throws {
         let node = try home.open(
-            node: "patient", contents: "s3://c", limits: .init(heartbeat: 3000, patience: 60_000))
+            node: "patient", limits: .init(heartbeat: 3000, patience: 60_000))
         try await node.add("c")
         let holder = Task { [home] in
             _ = try? await home.query("BEGIN; LOCK TABLE thing; SELECT pg_sleep(600)")
@@ -89,7 +89,7 @@ struct `Locks of others on a server` {
         try await eventually("it is held") { try await waits(for: "wait_event = 'PgSleep'") }
         try await eventually("it said so long ago, as signs of life go") {
             try await home.query(
-                "SELECT 1 FROM node WHERE id = 'patient' AND lease_until < now() + interval '13 seconds'"
+                "SELECT 1 FROM holder WHERE name = 'patient' AND signed_at < now() - interval '2 seconds'"
             ).count == 1
         }
         async let write: Void = node.add("d")
@@ -97,8 +97,8 @@ struct `Locks of others on a server` {
         try await eventually("it waits") { try await waits(for: waiting) }
         let signed = try await home.query(
             """
-            SELECT 1 FROM node, pg_stat_activity
-            WHERE id = 'patient' AND lease_until > xact_start + interval '13 seconds' AND \(waiting)
+            SELECT 1 FROM holder, pg_stat_activity
+            WHERE name = 'patient' AND signed_at > xact_start - interval '2 seconds' AND \(waiting)
             """)
         #expect(signed.count == 1, "it said so before it began to wait")
         try await home.query(
@@ -112,7 +112,7 @@ struct `Locks of others on a server` {
 
     @Test func `A node that takes nothing of what the server sends loses its turn`() async throws {
         let proxy = try CuttingProxy(to: home.server.port)
-        let stuck = try home.open(node: "stuck", contents: "s3://c", through: proxy)
+        let stuck = try home.open(node: "stuck", through: proxy)
         async let lost: Void = stuck.write { [self] db in
             guard count() == 1 else { return }
             // More than all buffers between the two hold, and slowly.
@@ -124,7 +124,7 @@ struct `Locks of others on a server` {
         proxy.hold(true)
         try await eventually("it sends in vain") { try await waits(for: "wait_event = 'ClientWrite'") }
         let start = ContinuousClock.now
-        let other = try home.open(node: "other", contents: "s3://c")
+        let other = try home.open(node: "other")
         try await other.add("c")
         #expect(ContinuousClock.now - start < .seconds(15))
         proxy.hold(false)

@@ -78,9 +78,9 @@ struct ContentsFaultTests {
             let session = try await stage.session {
                 $0.retryPolicy = .custom(RetryPolicy.Settings(maximumAttempts: 1, initialDelay: 0.05))
             }
-            _ = try await stage.service.store.beginUpload(
-                of: TaskID(0), bucket: Store.contentsBucket, key: "ours/bodies/b", at: stage.service.clock.now)
-            let body = try await stage.service.store.addBody(
+            _ = try await stage.service.store.files.beginUpload(
+                of: TaskID(0), bucket: Store.Files.contentsBucket, key: "ours/bodies/b", at: stage.service.clock.now)
+            let body = try await stage.service.store.files.addBody(
                 "body_b", app: stage.app, place: .objects([StoredObject(key: "ours/bodies/b", length: 100_000)]),
                 length: 100_000, digest: Content.sha256(of: bytes), mediaType: nil, isComplete: true,
                 expectedLength: nil, draftDigest: nil, limit: .max, at: stage.service.clock.now, recording: nil)
@@ -102,8 +102,10 @@ struct ContentsFaultTests {
                 contents.newKey(ofBody: "body_1"), expected: nil, contents, service.store, service.folder.disk)
             try await upload.write(Content.bytes(seed: 1, length: 9 << 20))
             try await stays("no node takes it for useless", for: .seconds(2)) {
-                try await service.store.uselessUploads(of: Store.contentsBucket, at: service.clock.now, limit: 1)
-                    .isEmpty
+                try await service.store.files.uselessUploads(
+                    of: Store.Files.contentsBucket, at: service.clock.now, limit: 1
+                )
+                .isEmpty
             }
             await upload.abandon()
         }
@@ -118,8 +120,8 @@ struct ContentsFaultTests {
                 contents.newKey(ofBody: "body_1"), expected: nil, contents, service.store, service.folder.disk)
             try await upload.write(Content.bytes(seed: 1, length: 9 << 20))
             func useless(after time: Duration) async throws -> Int {
-                try await service.store.uselessUploads(
-                    of: Store.contentsBucket, at: service.clock.now + time, limit: 10
+                try await service.store.files.uselessUploads(
+                    of: Store.Files.contentsBucket, at: service.clock.now + time, limit: 10
                 ).count
             }
             #expect(contents.writers.rows.count == 1)

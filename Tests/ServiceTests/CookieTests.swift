@@ -53,7 +53,7 @@ struct CookieTests {
         _ = try await stage.service.resetSession(session.id)
         try await stage.run(.download, "GET", origin.url("/get"), in: session)
         #expect(cookies(origin, "/get") == [nil])
-        #expect(try await stage.service.store.cookies(of: session.id).isEmpty)
+        #expect(try await stage.service.store.sessions.cookies(of: session.id).isEmpty)
     }
 
     @Test func `What another node did to a jar is read, unless this one has changed it since`() async throws {
@@ -66,7 +66,7 @@ struct CookieTests {
         func lines() -> [String] { jars.lines(of: session.id, for: "127.0.0.1", at: stage.service.clock.now) }
         try await jars.hold(session.id, store)
         try #require(lines().count == 1)
-        _ = try await store.resetSession(session.id)
+        _ = try await store.sessions.reset(session.id)
         await jars.refresh(session.id, store)
         #expect(lines().isEmpty)
         let own = "127.0.0.1\tFALSE\t/\tFALSE\t0\town\t2"
@@ -88,7 +88,7 @@ struct CookieTests {
         }
         try await stage.run(.download, "GET", origin.url("/get"), in: silent)
         #expect(cookies(origin, "/get") == ["own=2", nil])
-        #expect(try await stage.service.store.cookies(of: silent.id).count == 1)
+        #expect(try await stage.service.store.sessions.cookies(of: silent.id).count == 1)
     }
 
     @Test(arguments: [
@@ -103,7 +103,7 @@ struct CookieTests {
         let stage = try await ServiceStage.start()
         let session = try await stage.session { $0.httpCookieAcceptPolicy = policy }
         try await stage.run(.download, "GET", origin.url("/far"), in: session)
-        #expect(try await stage.service.store.cookies(of: session.id).count == count)
+        #expect(try await stage.service.store.sessions.cookies(of: session.id).count == count)
     }
 
     @Test func `A redirect to another origin gets the store's cookies for it, and none of the request's`() async throws

@@ -115,11 +115,11 @@ struct DestinationTests {
             // A stop that waits looks at the clock again and again; one that does not wait is over.
             try await eventually("the stop waits") { reads.withLock { $0 } > 8 || isOver.withLock { $0 } }
             try await service.outlet.handle(
-                service.store.settle([Settlement(task: move.task.id, verdict)], at: service.clock.now))
+                service.store.tasks.settle([Settlement(task: move.task.id, verdict)], at: service.clock.now))
             switch (stop, await stopped) {
             case (.deletion, .success): break
             case (_, .failure(DomainError.taskCompleted)):
-                #expect(try await service.store.task(move.task.id).outcome == .succeeded)
+                #expect(try await service.store.tasks.read(move.task.id).outcome == .succeeded)
             case (_, let result): Issue.record("\(result)")
             }
         }
@@ -134,7 +134,7 @@ struct DestinationTests {
             async let stopped: Void = Stop.cancel(move)
             try await eventually("the cancel is through") {
                 time.advance(by: 1000)
-                return try await service.store.task(move.task.id).outcome == .cancelled
+                return try await service.store.tasks.read(move.task.id).outcome == .cancelled
             }
             try await stopped
         }
@@ -150,12 +150,12 @@ struct DestinationTests {
             if isChanged {
                 var changes = TaskChanges()
                 changes.request = TransferRequest(url: move.stage.origin.url("/b"), method: "GET")
-                _ = try await store.changeTask(
+                _ = try await store.tasks.change(
                     move.task.id, changes, ifRevision: nil, overtakesMove: true, at: now)
             }
             _ = try await move.finisher.finishInterruptedMoves(at: now)
-            #expect(try await store.task(move.task.id).outcome == (isChanged ? nil : .succeeded))
-            #expect(try await store.plannedMoves().isEmpty)
+            #expect(try await store.tasks.read(move.task.id).outcome == (isChanged ? nil : .succeeded))
+            #expect(try await store.files.plannedMoves().isEmpty)
         }
     }
 

@@ -45,11 +45,11 @@ struct ErrandTests {
             stage.service.outlet.janitor.tell(.remove([file]))
             let failed = try await stage.service.removeOrphans()
             #expect(Set(failed) == [.removeIfOrphan(file)])
-            #expect(try await store.discardedFiles(limit: 10) == [file])
+            #expect(try await store.files.discarded(limit: 10) == [file])
             #expect(rmdir(path) == 0)
             stage.folder.write([1], to: "data/" + file)
             try await eventually("it is removed in a later round", within: .seconds(30)) {
-                try await store.discardedFiles(limit: 10).isEmpty
+                try await store.files.discarded(limit: 10).isEmpty
             }
             #expect(fileLength(path) == nil)
         }

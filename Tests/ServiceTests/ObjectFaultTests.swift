@@ -88,7 +88,7 @@ struct ObjectFaultTests {
     }
 
     private static func uploadsToAbort(_ stage: ServiceStage) async throws -> [UselessUpload] {
-        try await stage.service.store.uselessUploads(
+        try await stage.service.store.files.uselessUploads(
             of: "b", at: stage.service.clock.now + .seconds(3600), limit: 9)
     }
 
@@ -231,10 +231,10 @@ struct ObjectFaultTests {
         }
         #expect(taken <= 2 * part + part / 8 + 65_536)
         let progress = try await eventually("it is stored what a kill would cost") { () -> TaskProgress? in
-            let progress = try await stage.service.store.task(task.id).progress
+            let progress = try await stage.service.store.tasks.read(task.id).progress
             return progress?.bytesInMemory ?? 0 > 0 ? progress : nil
         }
-        #expect(progress.bytesInMemory == Int64(part) && progress.resume?.offset == Int64(part))
+        #expect(progress.bytesInMemory == Int64(part) && progress.kept.point?.offset == Int64(part))
         // As a start finds it.
         var found = progress
         found.loseMemory()

@@ -486,7 +486,7 @@ struct SchedulingTests {
             try await eventually(within: .seconds(60)) {
                 try await stage.service.session("s", app: stage.app).counts.succeeded == 2000
             }
-            let page = try await stage.service.store.events(
+            let page = try await stage.service.store.sessions.events(
                 of: session.id, after: 0, limit: 10_000, maximumBytes: .max)
             #expect(page.events.count == 6000)
             #expect(page.isFinished)

@@ -48,7 +48,7 @@ struct SharedServiceTests {
         let session = try await stage.session()
         let scheduler = stage.service.scheduler
         #expect(try await scheduler.known(session.id).configuration.bandwidthLimit == nil)
-        let changed = try await stage.service.store.changeSession(
+        let changed = try await stage.service.store.sessions.change(
             session.id, description: nil, bandwidthLimit: 7, ifRevision: nil)
         #expect(try await scheduler.known(session.id, revision: session.revision).configuration.bandwidthLimit == nil)
         #expect(try await scheduler.known(session.id, revision: changed.revision).configuration.bandwidthLimit == 7)

@@ -21,8 +21,8 @@ struct SweepTests {
             let known = Set(bucket.objects.keys.filter { $0.hasPrefix("p/ours/contents/") })
             #expect(known.count == 1)
             let note = contents.newKey(ofBody: "body_1")
-            _ = try await stage.service.store.beginUpload(
-                of: TaskID(0), bucket: Store.contentsBucket, key: note, at: stage.service.clock.now,
+            _ = try await stage.service.store.files.beginUpload(
+                of: TaskID(0), bucket: Store.Files.contentsBucket, key: note, at: stage.service.clock.now,
                 until: stage.service.clock.now + .seconds(3600))
             let strangers: Set = [
                 "other", "p/other", "p/theirs/contents/1-a", "p/ours2/contents/1-a",

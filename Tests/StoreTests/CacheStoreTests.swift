@@ -56,7 +56,7 @@ struct CacheStoreTests {
 
     private func ask(
         _ task: TaskID, _ path: String = "/a", _ policy: CachePolicy = .returnCacheDataElseLoad
-    ) async throws -> CacheAnswer { try await store.consult(question(task, path, policy), at: fixture.now).0 }
+    ) async throws -> CacheAnswer { try await store.cache.consult(question(task, path, policy), at: fixture.now).0 }
 
     /// Transfers with a landing.
     private func land(_ task: TaskID, _ landing: Landing, _ outcome: Outcome = .succeeded) async throws {
@@ -93,11 +93,11 @@ struct CacheStoreTests {
             place: .cached(stored.row), length: stored.length,
             digest: ContentDigest(algorithm: .sha256, value: stored.digest))
         try await fixture.settle(Settlement(task: task, .completed(.succeeded, result, content)))
-        guard case .bytes(let bytes)? = try await store.content(of: task).place else { throw Unexpected() }
+        guard case .bytes(let bytes)? = try await store.files.content(of: task).place else { throw Unexpected() }
         #expect(bytes == [UInt8](repeating: 1, count: 10))
-        let usage = try await store.cacheUsage(of: app)
+        let usage = try await store.cache.usage(of: app)
         #expect(usage.entries == 1 && usage.hits == 1 && usage.bytes == 10 + Store.weightOfEntry)
-        #expect(try await store.task(task).result?.cacheStatus == .hit)
+        #expect(try await store.tasks.read(task).result?.cacheStatus == .hit)
         try await expectSoundLedger(fixture)
     }
 
@@ -105,12 +105,12 @@ struct CacheStoreTests {
         try await store("/a", count: 10)
         let task = try await claimed()[0]
         guard case .use(let stored, .hit) = try await ask(task) else { throw Unexpected() }
-        _ = try await store.emptyCache(of: app, url: nil, at: fixture.now)
+        _ = try await store.cache.empty(of: app, url: nil, at: fixture.now)
         let content = NewContent(
             place: .cached(stored.row), length: stored.length,
             digest: ContentDigest(algorithm: .sha256, value: stored.digest))
         try await fixture.settle(Settlement(task: task, .completed(.succeeded, TaskResult(), content)))
-        #expect(try await store.task(task).phase == .queued)
+        #expect(try await store.tasks.read(task).phase == .queued)
     }
 
     @Test func `The least recently used entry of the app with the most bytes goes first`() async throws {
@@ -133,17 +133,17 @@ struct CacheStoreTests {
         let task = try await claimed()[0]
         _ = try await ask(task, "/b")
         try await land(task, landing("/b", isReusable: false))
-        #expect(try await !isStored("/b") && store.task(task).result?.cacheStatus == nil)
-        #expect(try await store.cacheUsage(of: app).entries == 0)
+        #expect(try await !isStored("/b") && store.tasks.read(task).result?.cacheStatus == nil)
+        #expect(try await store.cache.usage(of: app).entries == 0)
     }
 
     @Test func `An entry is removed by its URL, and all with their app`() async throws {
         for path in ["/a", "/b"] { try await store(path, count: 10) }
-        _ = try await store.emptyCache(of: app, url: "https://origin.example/a", at: fixture.now)
+        _ = try await store.cache.empty(of: app, url: "https://origin.example/a", at: fixture.now)
         #expect(try await !isStored("/a") && isStored("/b"))
-        _ = try await store.deleteApp(app)
+        _ = try await store.apps.delete(app)
         try await fixture.clean()
-        #expect(try await store.cacheUsage(of: app) == CacheRecord())
+        #expect(try await store.cache.usage(of: app) == CacheRecord())
         try await expectSoundLedger(fixture)
     }
 
@@ -153,7 +153,7 @@ struct CacheStoreTests {
             _ = try await ask(task, "/a", .reloadRevalidatingCacheData)
             try await land(task, landing())
         }
-        #expect(try await store.cacheUsage(of: app).entries == 1)
+        #expect(try await store.cache.usage(of: app).entries == 1)
         try await expectSoundLedger(fixture)
     }
 
@@ -165,13 +165,13 @@ struct CacheStoreTests {
         for task in tasks.dropFirst() {
             guard case .follow = try await ask(task) else { throw Unexpected() }
         }
-        let waiting = try await store.task(tasks[1])
+        let waiting = try await store.tasks.read(tasks[1])
         #expect(waiting.phase == .following && waiting.leader?.number == 1)
         #expect(waiting.leader?.session == session.identifier)
         try await land(tasks[0], landing(isReusable: false))
         // More than one commit releases: the rest are due at once.
-        #expect(try await store.nextDueTime() == Timestamp(milliseconds: 0))
-        _ = try await store.expireQuestions(at: fixture.now, limit: 10)
+        #expect(try await store.tasks.nextDueTime() == Timestamp(milliseconds: 0))
+        _ = try await store.questions.expire(at: fixture.now, limit: 10)
         let released = try await fixture.claim()
         #expect(Set(released.map(\.id)) == Set(tasks.dropFirst()))
         for task in released {
@@ -183,7 +183,7 @@ struct CacheStoreTests {
                 digest: ContentDigest(algorithm: .sha256, value: stored.digest))
             try await fixture.settle(Settlement(task: task.id, .completed(.succeeded, result, content)))
         }
-        let usage = try await store.cacheUsage(of: app)
+        let usage = try await store.cache.usage(of: app)
         #expect(usage.collapsed == 299 && usage.entries == 0)
         #expect(try await fixture.refresh(session).counts.succeeded == 300)
         try await expectSoundLedger(fixture)
@@ -207,8 +207,7 @@ struct CacheStoreTests {
 
     private static func progress(_ offset: Int64) -> TaskProgress {
         var progress = TaskProgress()
-        progress.resume = ResumePoint { $0.offset = offset }
-        progress.durableOffset = offset
+        progress.kept = .file(ResumePoint { $0.offset = offset }, source: 0)
         return progress
     }
 
@@ -224,7 +223,7 @@ struct CacheStoreTests {
 
     @Test func `A cancelled leader passes its bytes on once its transfer has ended`() async throws {
         let (leader, follower) = try await pair()
-        _ = try await store.command(.cancel(reason: nil), task: leader, at: fixture.now)
+        _ = try await store.tasks.command(.cancel(reason: nil), task: leader, at: fixture.now)
         #expect(try await fixture.claim().isEmpty)
         let aftermath = try await fixture.settle(Settlement(task: leader, .interrupted(Self.progress(1000))))
         #expect(aftermath.filesToRemove == [])
@@ -233,11 +232,11 @@ struct CacheStoreTests {
 
     @Test func `A suspended leader passes its bytes on, and follows when it is resumed`() async throws {
         let (leader, follower) = try await pair()
-        _ = try await store.command(.suspend, task: leader, at: fixture.now)
+        _ = try await store.tasks.command(.suspend, task: leader, at: fixture.now)
         try await fixture.settle(Settlement(task: leader, .interrupted(Self.progress(1000))))
         #expect(try await fixture.claim().map(\.id) == [follower])
         #expect(try await ask(follower).leads)
-        _ = try await store.command(.resume, task: leader, at: fixture.now)
+        _ = try await store.tasks.command(.resume, task: leader, at: fixture.now)
         #expect(try await fixture.claim().map(\.id) == [leader])
         guard case .follow = try await ask(leader) else { throw Unexpected() }
         try await expectSoundLedger(fixture)
@@ -273,7 +272,7 @@ struct CacheStoreTests {
         #expect(Set(try await fixture.claim().map(\.id)).contains(follower))
         guard case .use(_, .collapsed) = try await ask(follower) else { throw Unexpected() }
         try await fixture.settle(fixture.completion(follower))
-        #expect(try await store.cacheUsage(of: app).entries == 0)
+        #expect(try await store.cache.usage(of: app).entries == 0)
         try await expectSoundLedger(fixture)
     }
 
@@ -313,7 +312,7 @@ struct CacheStoreTests {
         #expect(try await ask(leader).leads)
         let follower = try await claimed()[0]
         guard case .follow = try await ask(follower) else { throw Unexpected() }
-        _ = try await store.deleteSession(other.id, at: fixture.now)
+        _ = try await store.sessions.forget(other.id, at: fixture.now)
         try await fixture.clean()
         try await fixture.clean()
         try await expectTakeover(of: follower, from: leader)
@@ -322,14 +321,14 @@ struct CacheStoreTests {
     @Test func `A follower that ends leaves the others as they are`() async throws {
         let tasks = try await claimed(3)
         for task in tasks { _ = try await ask(task) }
-        _ = try await store.command(.cancel(reason: nil), task: tasks[1], at: fixture.now)
-        _ = try await store.command(.suspend, task: tasks[2], at: fixture.now)
-        _ = try await store.command(.resume, task: tasks[2], at: fixture.now)
+        _ = try await store.tasks.command(.cancel(reason: nil), task: tasks[1], at: fixture.now)
+        _ = try await store.tasks.command(.suspend, task: tasks[2], at: fixture.now)
+        _ = try await store.tasks.command(.resume, task: tasks[2], at: fixture.now)
         #expect(try await fixture.claim().map(\.id) == [tasks[2]])
         guard case .follow = try await ask(tasks[2]) else { throw Unexpected() }
         fixture.advance(.seconds(700_000))
-        _ = try await store.expireTasks(at: fixture.now, limit: 10)
-        #expect(try await store.task(tasks[2]).result?.error?.code == .timedOut)
+        _ = try await store.tasks.expire(at: fixture.now, limit: 10)
+        #expect(try await store.tasks.read(tasks[2]).result?.error?.code == .timedOut)
         try await expectSoundLedger(fixture)
     }
 }

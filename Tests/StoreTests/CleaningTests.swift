@@ -29,9 +29,9 @@ import Testing
         for _ in 0..<30 {
             let session = try await fixture.makeSession(app: app)
             try await fixture.finished(session)
-            _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+            _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
         }
-        while try await fixture.store.clean(.forgottenSessions, at: fixture.now, rows: 100).hasMore {}
+        while try await fixture.store.upkeep.clean(.forgottenSessions, at: fixture.now, rows: 100).hasMore {}
         #expect(try await sessions(fixture) == 0)
         try await expectSoundLedger(fixture)
     }
@@ -40,10 +40,10 @@ import Testing
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create((0..<100).map { fixture.download("/\($0)") }, in: session)
-        _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+        _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
         var left: Int64 = 100
         var pieces = 0
-        while try await fixture.store.clean(.forgottenSessions, at: fixture.now, rows: 80).hasMore {
+        while try await fixture.store.upkeep.clean(.forgottenSessions, at: fixture.now, rows: 80).hasMore {
             let now = try await tasks(fixture)
             #expect(left - now <= 10)
             left = now
@@ -59,15 +59,15 @@ import Testing
         for _ in 0..<40 {
             let session = try await fixture.makeSession(app: app)
             try await fixture.finished(session)
-            _ = try await fixture.store.acknowledge(through: 3, epoch: nil, in: session.id, at: fixture.now)
+            _ = try await fixture.store.sessions.acknowledge(through: 3, epoch: nil, in: session.id, at: fixture.now)
         }
         fixture.advance(.seconds(3600))
-        while try await fixture.store.clean(.events, at: fixture.now, rows: 50).hasMore {}
+        while try await fixture.store.upkeep.clean(.events, at: fixture.now, rows: 50).hasMore {}
         #expect(
             try await count(fixture) { db in try db.first("SELECT count(*) FROM event") { $0.integer(0) } } == 0)
         fixture.advance(.seconds(7 * 24 * 3600))
-        while try await fixture.store.clean(.acknowledgedContents, at: fixture.now, rows: 50).hasMore {}
-        while try await fixture.store.clean(.tasks, at: fixture.now, rows: 50).hasMore {}
+        while try await fixture.store.upkeep.clean(.acknowledgedContents, at: fixture.now, rows: 50).hasMore {}
+        while try await fixture.store.upkeep.clean(.tasks, at: fixture.now, rows: 50).hasMore {}
         #expect(try await tasks(fixture) == 0)
         #expect(
             try await count(fixture) { db in try db.first("SELECT count(*) FROM acknowledgement") { $0.integer(0) } }
@@ -79,16 +79,16 @@ import Testing
         let session = try await fixture.makeSession()
         let task = try await fixture.finished(session)
         fixture.advance(.seconds(30 * 24 * 3600 - 60))
-        _ = try await fixture.store.acknowledge(through: 3, epoch: nil, in: session.id, at: fixture.now)
+        _ = try await fixture.store.sessions.acknowledge(through: 3, epoch: nil, in: session.id, at: fixture.now)
         let end = fixture.now + .seconds(24 * 3600)
         fixture.advance(.seconds(3600))
         #expect(try await fixture.clean().unreadContents == 0)
-        let content = try #require(try await fixture.store.task(task.id).content)
+        let content = try #require(try await fixture.store.tasks.read(task.id).content)
         #expect((content.isExpired, content.expiresAt) == (false, end))
-        #expect(try await fixture.store.content(of: task.id).record.expiresAt == end)
+        #expect(try await fixture.store.files.content(of: task.id).record.expiresAt == end)
         fixture.advance(.seconds(23 * 3600))
         #expect(try await fixture.clean().unreadContents == 0)
-        #expect(try await fixture.store.task(task.id).content?.isExpired == true)
+        #expect(try await fixture.store.tasks.read(task.id).content?.isExpired == true)
     }
 
     @Test func `Nothing of a deleted app is found, claimed or let in before its rows are gone`() async throws {
@@ -97,29 +97,29 @@ import Testing
         let key = KeyRecord(
             app: session.app, keyIdentifier: "k", hash: [1], scopes: Scope.allCases, createdAt: fixture.now,
             expiresAt: nil)
-        try await fixture.store.addKey(key)
+        try await fixture.store.apps.addKey(key)
         let task = try await fixture.finished(session)
         try await fixture.create([fixture.download()], in: session)
         let other = try await fixture.makeSession()
         try await fixture.create([fixture.download()], in: other)
-        _ = try await fixture.store.deleteApp(session.app)
+        _ = try await fixture.store.apps.delete(session.app)
         #expect(try await sessions(fixture) == 2)
-        #expect(try await fixture.store.key("k") == nil)
-        await #expect(throws: DomainError.notFound) { try await fixture.store.session(session.id) }
-        await #expect(throws: DomainError.notFound) { try await fixture.store.task(task.id) }
+        #expect(try await fixture.store.apps.key("k") == nil)
+        await #expect(throws: DomainError.notFound) { try await fixture.store.sessions.read(session.id) }
+        await #expect(throws: DomainError.notFound) { try await fixture.store.tasks.read(task.id) }
         await #expect(throws: DomainError.notFound) {
-            try await fixture.store.events(of: session.id, after: 0, limit: 10)
+            try await fixture.store.sessions.events(of: session.id, after: 0, limit: 10)
         }
         await #expect(throws: DomainError.sessionInvalidated) {
             try await fixture.create([fixture.download()], in: session)
         }
         await #expect(throws: DomainError.notFound) {
-            try await fixture.store.openSession(
+            try await fixture.store.sessions.open(
                 "new", app: session.app, configuration: nil, description: nil, onlyCreates: false, at: fixture.now)
         }
-        await #expect(throws: DomainError.notFound) { try await fixture.store.addKey(key) }
+        await #expect(throws: DomainError.notFound) { try await fixture.store.apps.addKey(key) }
         // The lanes of both have a task; only one is somebody's.
-        let first = try await fixture.store.advance(
+        let first = try await fixture.store.tasks.advance(
             settling: [], after: QueueCursor(), through: .everything, at: fixture.now
         ) { .tasks($0.lanes.map { ($0.id, 1) }) }
         #expect(first.claimed?.map(\.session) == [other.id])
@@ -167,7 +167,7 @@ import Testing
         let app = try await fixture.makeApp()
         func use() async throws -> Int64 {
             let session = try await fixture.makeSession("s", app: app)
-            _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+            _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
             return session.incarnation
         }
         #expect(try await use() == 1)
@@ -188,16 +188,16 @@ import Testing
     @Test func `Keys are kept for a month after they ended`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
-        try await fixture.store.addKey(
+        try await fixture.store.apps.addKey(
             KeyRecord(
                 app: app, keyIdentifier: "k", hash: [1], scopes: [], createdAt: fixture.now,
                 expiresAt: fixture.now + .seconds(60)))
-        fixture.advance(Store.expiredKeyRetention)
+        fixture.advance(Store.Upkeep.expiredKeyRetention)
         try await fixture.clean()
-        #expect(try await fixture.store.keys(of: app).count == 2)
+        #expect(try await fixture.store.apps.keys(of: app).count == 2)
         fixture.advance(.seconds(60))
         try await fixture.clean()
-        #expect(try await fixture.store.keys(of: app).count == 1)
+        #expect(try await fixture.store.apps.keys(of: app).count == 1)
     }
 
     @Test(.enabled(if: !TestStore.isOnServer)) func `The file shrinks when much was removed`() async throws {
@@ -207,7 +207,7 @@ import Testing
         for task in try await fixture.claim() {
             try await fixture.settle(fixture.completion(task.id, bytes: [UInt8](repeating: 7, count: 60_000)))
         }
-        _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+        _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
         try await fixture.clean()
         fixture.store.close()
         let size = try #require(fileLength(fixture.folder.file("test.db")))
@@ -222,7 +222,7 @@ import Testing
             try await fixture.finished(session, outcome)
         }
         func numbers(_ filter: TaskFilter, after: Int64 = 0) async throws -> [Int64] {
-            try await fixture.store.tasks(in: session.id, filter, after: after, limit: 10).map(\.number)
+            try await fixture.store.tasks.list(in: session.id, filter, after: after, limit: 10).map(\.number)
         }
         #expect(try await numbers(TaskFilter(outcomes: [.failed])) == [1, 4])
         #expect(try await numbers(TaskFilter(outcomes: [.failed]), after: 1) == [4])
@@ -255,7 +255,7 @@ import Testing
             try await fixture.create((0..<count).map { fixture.download("/\($0)") }, in: session)
             for task in try await fixture.claim() { try await fixture.settle(fixture.completion(task.id)) }
             return try await cost(fixture) {
-                _ = try await fixture.store.acknowledge(
+                _ = try await fixture.store.sessions.acknowledge(
                     through: Int64(3 * count), epoch: nil, in: session.id, at: fixture.now)
             }
         }
@@ -267,7 +267,7 @@ import Testing
             let session = try await fixture.makeSession()
             try await fixture.create((0..<count).map { fixture.download("/\($0)") }, in: session)
             return try await cost(fixture) {
-                _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+                _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
             }
         }
     }
@@ -277,7 +277,7 @@ import Testing
             let fixture = try await StoreFixture()
             let app = try await fixture.makeApp()
             for _ in 0..<count { try await fixture.create([fixture.download()], in: fixture.makeSession(app: app)) }
-            return try await cost(fixture) { _ = try await fixture.store.deleteApp(app) }
+            return try await cost(fixture) { _ = try await fixture.store.apps.delete(app) }
         }
     }
 
@@ -287,7 +287,7 @@ import Testing
             let session = try await fixture.makeSession()
             try await fixture.create((0..<count).map { fixture.download("/\($0)") }, in: session)
             return try await cost(fixture) {
-                _ = try await fixture.store.command(
+                _ = try await fixture.store.tasks.command(
                     .suspend, TaskFilter(group: "g"), in: session.id, after: 0, limit: 10, at: fixture.now)
             }
         }
@@ -297,12 +297,12 @@ import Testing
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         let session = try await fixture.makeSession(app: app) { $0.isDiscretionary = true }
-        let tasks = 2 * Store.commandGroup + 1
+        let tasks = 2 * Store.Tasks.commandGroup + 1
         try await fixture.create((0..<tasks).map { fixture.download("/\($0)") }, in: session)
         let before = fixture.store.performedWrites
         var changes = AppChanges()
         changes.backgroundRefreshStatus = .denied
-        let (_, aftermath) = try await fixture.store.changeApp(app, changes, ifRevision: nil, at: fixture.now)
+        let (_, aftermath) = try await fixture.store.apps.change(app, changes, ifRevision: nil, at: fixture.now)
         #expect(aftermath.completedTasks.count == tasks)
         #expect(fixture.store.performedWrites - before == 4)
         try await expectSoundLedger(fixture)
@@ -326,18 +326,18 @@ import Testing
                 try await fixture.create((0..<count).map { fixture.download("/\($0)", host: "h\($0)") }, in: session)
                 for task in try await fixture.claim() { try await fixture.settle(fixture.completion(task.id)) }
                 switch chore {
-                case .forgottenSessions: _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+                case .forgottenSessions: _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
                 case .deletedApps:
                     for _ in 0..<count { _ = try await fixture.makeSession(app: app) }
-                    _ = try await fixture.store.deleteApp(app)
+                    _ = try await fixture.store.apps.delete(app)
                 case .unacknowledgedContents: fixture.advance(.seconds(30 * 24 * 3600))
                 default:
-                    _ = try await fixture.store.acknowledge(
+                    _ = try await fixture.store.sessions.acknowledge(
                         through: Int64(3 * count), epoch: nil, in: session.id, at: fixture.now)
                     fixture.advance(.seconds(24 * 3600))
                 }
                 return try await cost(fixture) {
-                    let cleaning = try await fixture.store.clean(chore, at: fixture.now, rows: 16)
+                    let cleaning = try await fixture.store.upkeep.clean(chore, at: fixture.now, rows: 16)
                     #expect(cleaning.hasMore, "\(chore)")
                 }
             }
@@ -351,7 +351,7 @@ import Testing
         #expect(try await fixture.openLaunch(session) != nil)
         let changes = { @Sendable (db: Connection) in try db.first("SELECT total_changes()") { $0.int(0) } ?? 0 }
         let before = try await fixture.store.database.write(changes)
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await fixture.store.database.write(changes) == before)
     }
 }

@@ -17,9 +17,10 @@ import Testing
             outcomes.append((try await fixture.refresh(session).lastEventSeq, outcome))
         }
         for acknowledged: Int64 in [0, 1, 3, 50, 77, 118] {
-            _ = try await fixture.store.acknowledge(through: acknowledged, epoch: nil, in: session.id, at: fixture.now)
+            _ = try await fixture.store.sessions.acknowledge(
+                through: acknowledged, epoch: nil, in: session.id, at: fixture.now)
             for last: Int64 in [0, 2, 3, 49, 60, 90, 120] {
-                let contents = try await fixture.store.launchContents(of: session.id, through: last, limit: 0)
+                let contents = try await fixture.store.launches.contents(of: session.id, through: last, limit: 0)
                 var counts = TaskCounts()
                 for (seq, outcome) in outcomes where seq > acknowledged && seq <= last { counts[outcome] += 1 }
                 #expect(contents.taskCounts == counts, "\(acknowledged), \(last)")
@@ -37,7 +38,7 @@ import Testing
             let store = fixture.store
             return try await store.database.write { db in
                 func count() throws -> TaskCounts {
-                    try store.completions(of: session.id, after: 0, through: 1_000_000, db)
+                    try store.launches.completions(of: session.id, after: 0, through: 1_000_000, db)
                 }
                 #expect(try count().succeeded == tasks)
                 let before = db.instructions

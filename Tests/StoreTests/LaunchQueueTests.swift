@@ -69,7 +69,7 @@ import Testing
         stage.advance(by: .seconds(31))
         try await stage.report(try await stage.claim(limit: 1)[0], failed)
         #expect(try await stage.claim().isEmpty)
-        _ = try await stage.store.redeliver(failing[2].launchId, app: stage.app, at: stage.now)
+        _ = try await stage.store.launches.redeliver(failing[2].launchId, app: stage.app, at: stage.now)
         #expect(try await stage.claim().map(\.launchId) == [failing[2].launchId])
         let waiting = try await stage.launches().first { $0.launchId == failing[3].launchId }
         #expect(waiting?.state.dueAt.map { $0 > LaunchStage.start } == true)
@@ -102,9 +102,9 @@ import Testing
         try await stage.finishTask(in: "a")
         try await stage.crowd(launches: launches, apps: apps)
         return try await stage.store.database.write { db in
-            _ = try stage.store.launchAgenda(at: stage.now, db)
+            _ = try stage.store.launches.agenda(at: stage.now, db)
             let before = db.instructions
-            let agenda = try stage.store.launchAgenda(at: stage.now, db)
+            let agenda = try stage.store.launches.agenda(at: stage.now, db)
             #expect(agenda.hasDueLaunches)
             return db.instructions - before
         }

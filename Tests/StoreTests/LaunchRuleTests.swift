@@ -45,7 +45,7 @@ struct LaunchRuleTests {
         _ = try await fixture.claim()
         try await fixture.settle(fixture.completion(tasks[0]))
         #expect(try await fixture.openLaunch(session) == nil)
-        _ = try await fixture.store.command(.suspend, task: tasks[1], at: fixture.now)
+        _ = try await fixture.store.tasks.command(.suspend, task: tasks[1], at: fixture.now)
         #expect(try await fixture.openLaunch(session) != nil)
     }
 
@@ -58,7 +58,7 @@ struct LaunchRuleTests {
         try await fixture.settle(fixture.ask(tasks[0], "q"))
         let launch = try #require(try await fixture.openLaunch(session))
         #expect(try await Launches.reasons(of: launch, fixture.store) == .authenticationRequired)
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.questions.answer(
             "q", app: session.app, with: Answer(disposition: .cancelAuthenticationChallenge), origin: nil,
             at: fixture.now)
         try await fixture.settle(fixture.completion(tasks[1]))
@@ -75,13 +75,13 @@ struct LaunchRuleTests {
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) == nil)
         fixture.setAttached(false, session.id)
-        let early = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        let early = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(early.launchChecks == [session.id: fixture.now + .seconds(5)])
         #expect(try await fixture.openLaunch(session) == nil)
         fixture.advance(.seconds(5))
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await fixture.openLaunch(session) != nil)
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await count(fixture) == 1)
     }
 
@@ -89,17 +89,17 @@ struct LaunchRuleTests {
     func `A lease keeps the app from being launched until it and the grace are over`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
-        _ = try await fixture.store.attach(
+        _ = try await fixture.store.sessions.attach(
             .take(ttl: .seconds(30), launchId: nil, takeover: false), to: session.id, at: fixture.now)
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
         let aftermath = try await fixture.settle(fixture.completion(task.id))
         #expect(aftermath.launchChecks == [session.id: fixture.now + .seconds(35)])
         fixture.advance(.seconds(34))
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
         fixture.advance(.seconds(1))
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await fixture.openLaunch(session) != nil)
     }
 
@@ -110,10 +110,10 @@ struct LaunchRuleTests {
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
         fixture.setAttached(true, session.id)
-        _ = try await fixture.store.clientAttached(to: session.id, .wait, at: fixture.now)
+        _ = try await fixture.store.sessions.clientAttached(to: session.id, .wait, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
         // Late, completing it still acknowledges.
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         #expect(try await fixture.refresh(session).acknowledgedSeq == 3)
         #expect(try await !fixture.kinds(session).contains(.didFinishEvents))
@@ -125,10 +125,10 @@ struct LaunchRuleTests {
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
-        _ = try await fixture.store.attach(
+        _ = try await fixture.store.sessions.attach(
             .take(ttl: .seconds(30), launchId: launch, takeover: false), to: session.id, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == launch)
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: 1, at: fixture.now)
         #expect(try await fixture.refresh(session).attachment?.isHeld(at: fixture.now) == false)
     }
@@ -140,7 +140,7 @@ struct LaunchRuleTests {
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
         for _ in 0..<2 {
-            _ = try await fixture.store.answer(
+            _ = try await fixture.store.launches.answer(
                 launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
             let after = try await fixture.refresh(session)
             #expect((after.acknowledgedSeq, after.lastEventSeq) == (3, 4))
@@ -148,7 +148,7 @@ struct LaunchRuleTests {
         }
         #expect(try await fixture.kinds(session).last == .didFinishEvents)
         fixture.advance(.seconds(3600))
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
         #expect(try await count(fixture) == 1)
         try await expectSoundLedger(fixture)
@@ -161,11 +161,11 @@ struct LaunchRuleTests {
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
         await #expect(throws: DomainError.acknowledgementOutOfRange(lastSeq: 3)) {
-            try await fixture.store.answer(
+            try await fixture.store.launches.answer(
                 launch, app: session.app, with: .completed(through: 4), epoch: nil, at: fixture.now)
         }
         await #expect(throws: DomainError.notFound) {
-            try await fixture.store.answer(
+            try await fixture.store.launches.answer(
                 launch, app: AppID(999), with: .completed(through: nil), epoch: nil, at: fixture.now)
         }
         #expect(try await fixture.openLaunch(session) == launch)
@@ -179,8 +179,8 @@ struct LaunchRuleTests {
             try await fixture.finished(session)
             let launch = try #require(try await fixture.openLaunch(session), "the launch had to wait")
             let last = try await fixture.refresh(session).lastEventSeq
-            _ = try await fixture.store.acknowledge(through: last, epoch: nil, in: session.id, at: fixture.now)
-            _ = try await fixture.store.answer(
+            _ = try await fixture.store.sessions.acknowledge(through: last, epoch: nil, in: session.id, at: fixture.now)
+            _ = try await fixture.store.launches.answer(
                 launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         }
     }
@@ -192,15 +192,15 @@ struct LaunchRuleTests {
         try await fixture.finished(session)
         for wait in [5, 10, 20] {
             let launch = try #require(try await fixture.openLaunch(session))
-            let aftermath = try await fixture.store.answer(
+            let aftermath = try await fixture.store.launches.answer(
                 launch, app: session.app, with: .completed(through: 0), epoch: nil, at: fixture.now)
             #expect(aftermath.launchChecks == [session.id: fixture.now + .seconds(wait)])
             #expect(try await fixture.openLaunch(session) == nil)
             fixture.advance(.seconds(wait))
-            _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+            _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         }
         let launch = try #require(try await fixture.openLaunch(session))
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) != nil)
@@ -210,12 +210,13 @@ struct LaunchRuleTests {
     func `A lease renewed after its end is a client that came by itself`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
-        _ = try await fixture.store.attach(
+        _ = try await fixture.store.sessions.attach(
             .take(ttl: .seconds(30), launchId: nil, takeover: false), to: session.id, at: fixture.now)
         fixture.advance(.seconds(40))
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) != nil)
-        _ = try await fixture.store.attach(.renew(epoch: 1, ttl: .seconds(30)), to: session.id, at: fixture.now)
+        _ = try await fixture.store.sessions.attach(
+            .renew(epoch: 1, ttl: .seconds(30)), to: session.id, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
     }
 
@@ -227,7 +228,7 @@ struct LaunchRuleTests {
         let first = try #require(try await fixture.openLaunch(session))
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) == first)
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.launches.answer(
             first, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         let second = try #require(try await fixture.openLaunch(session))
         #expect(second != first)
@@ -245,7 +246,7 @@ struct LaunchRuleTests {
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) == nil)
         try await fixture.setForceQuit(false, session.app)
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await fixture.openLaunch(session) != nil)
     }
 

@@ -6,19 +6,19 @@ import Testing
 
 /// Parking and releasing more launches than one transaction takes.
 @Suite struct LaunchSettlingTests {
-    private static let count = Store.settledAtOnce * 2 + 50
+    private static let count = Store.Launches.settledAtOnce * 2 + 50
 
     @Test func `Many launches are parked in pieces, and nothing is sent from the first on`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
-        #expect(try await stage.count(in: "parked") == Store.settledAtOnce)
+        #expect(try await stage.count(in: "parked") == Store.Launches.settledAtOnce)
         #expect(try await stage.claim().isEmpty)
-        let agenda = try await stage.store.launchAgenda(at: stage.now)
+        let agenda = try await stage.store.launches.agenda(at: stage.now)
         #expect(agenda.hasUnsettled && !agenda.hasDueLaunches)
-        #expect(try await stage.settle() == [Store.settledAtOnce * 2, Self.count])
+        #expect(try await stage.settle() == [Store.Launches.settledAtOnce * 2, Self.count])
         #expect(try await stage.count(in: "parked") == Self.count)
         #expect(try await stage.claim().isEmpty)
-        #expect(try await !stage.store.launchAgenda(at: stage.now).hasUnsettled)
+        #expect(try await !stage.store.launches.agenda(at: stage.now).hasUnsettled)
     }
 
     @Test func `Many launches are released in pieces, one after the other`() async throws {
@@ -27,7 +27,7 @@ import Testing
         _ = try await stage.settle()
         stage.advance(by: .seconds(3600))
         try await stage.webhook { $0.state = .enabled }
-        #expect(try await stage.count(in: "pending") == Store.settledAtOnce)
+        #expect(try await stage.count(in: "pending") == Store.Launches.settledAtOnce)
         // Until all have their time, none goes.
         #expect(try await stage.claim().isEmpty)
         _ = try await stage.settle()
@@ -71,7 +71,7 @@ import Testing
         stage.store.close()
         let store = try await LaunchStage.open(stage.folder)
         defer { store.close() }
-        _ = try await store.recoverLaunches(at: stage.now)
+        _ = try await store.launches.recover(at: stage.now)
         #expect(try await LaunchStage.count(in: "parked", store) == Self.count)
     }
 
@@ -79,7 +79,7 @@ import Testing
         let stage = try await Self.stage()
         let launch = try await stage.claim(limit: 1)[0]
         try await stage.report(launch, .gone)
-        #expect(try await stage.count(in: "parked") == Store.settledAtOnce)
+        #expect(try await stage.count(in: "parked") == Store.Launches.settledAtOnce)
         #expect(try await stage.claim().isEmpty)
         _ = try await stage.settle()
         #expect(try await stage.count(in: "parked") == Self.count)
@@ -99,8 +99,8 @@ extension LaunchStage {
     /// - Returns: How many launches were parked after each piece.
     fileprivate func settle() async throws -> [Int] {
         var parked: [Int] = []
-        while try await store.launchAgenda(at: now).hasUnsettled {
-            _ = try await store.settleLaunches(at: now)
+        while try await store.launches.agenda(at: now).hasUnsettled {
+            _ = try await store.launches.settle(at: now)
             parked.append(try await count(in: "parked"))
         }
         return parked

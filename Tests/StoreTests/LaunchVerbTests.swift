@@ -14,19 +14,19 @@ import Testing
         #expect(claimed[0].reasons == .tasksFinished)
         #expect(claimed[0].lastSeq == 2)
         #expect(try await stage.claim().isEmpty)
-        let contents = try await stage.store.launchContents(of: session, through: 2, limit: 1)
+        let contents = try await stage.store.launches.contents(of: session, through: 2, limit: 1)
         #expect(contents.pendingEvents == 2)
         #expect(contents.taskCounts.cancelled == 1)
         #expect(contents.events.map(\.seq) == [1])
-        #expect(try await stage.store.launchAgenda(at: stage.now).next == stage.now + .seconds(60))
+        #expect(try await stage.store.launches.agenda(at: stage.now).next == stage.now + .seconds(60))
     }
 
     @Test func `The first body stays`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
-        #expect(try await stage.store.freezeBody([1], of: launch.id) == [1])
-        #expect(try await stage.store.freezeBody([2], of: launch.id) == [1])
+        #expect(try await stage.store.launches.freezeBody([1], of: launch.id) == [1])
+        #expect(try await stage.store.launches.freezeBody([2], of: launch.id) == [1])
         try await stage.report(launch, failed)
         stage.advance(by: .seconds(5))
         #expect(try await stage.claim()[0].body == [1])
@@ -41,7 +41,7 @@ import Testing
             try await stage.finishTask(in: name)
         }
         func names(_ span: ListSpan, after cursor: Int64 = 0, limit: Int = 10) async throws -> [String?] {
-            try await stage.store.launches(
+            try await stage.store.launches.list(
                 of: stage.app, session: nil, states: [], kinds: [], span, after: cursor, limit: limit
             ).map(\.launch.sessionIdentifier)
         }
@@ -82,9 +82,9 @@ import Testing
         let launch = try await stage.launches()[0]
         #expect(launch.state.name == "exhausted")
         #expect(launch.attempts.count == 11)
-        #expect(try await stage.store.session(session).openLaunch == nil)
+        #expect(try await stage.store.sessions.read(session).openLaunch == nil)
         // Nothing new, nothing launched; something new, a new launch.
-        _ = try await stage.store.askLaunchRules(of: [session], at: stage.now)
+        _ = try await stage.store.launches.askRules(of: [session], at: stage.now)
         #expect(try await stage.launches().count == 1)
         try await stage.finishTask(in: "a")
         #expect(try await stage.launches().count == 2)
@@ -98,16 +98,16 @@ import Testing
             if case .pending(_, let due) = try await stage.launches()[0].state { stage.advance(to: due) }
         }
         let id = try await stage.launches()[0].launchId
-        let (again, _) = try await stage.store.redeliver(id, app: stage.app, at: stage.now)
+        let (again, _) = try await stage.store.launches.redeliver(id, app: stage.app, at: stage.now)
         #expect(again.state.name == "pending")
-        #expect(try await stage.store.session(session).openLaunch == id)
+        #expect(try await stage.store.sessions.read(session).openLaunch == id)
         try await stage.report(try await stage.claim()[0], .succeeded(.completed(through: nil)))
         #expect(try await stage.launches()[0].state.name == "completed")
         await #expect(throws: DomainError.launchNotOpen) {
-            try await stage.store.redeliver(id, app: stage.app, at: stage.now)
+            try await stage.store.launches.redeliver(id, app: stage.app, at: stage.now)
         }
         await #expect(throws: DomainError.notFound) {
-            try await stage.store.redeliver(id, app: AppID(99), at: stage.now)
+            try await stage.store.launches.redeliver(id, app: AppID(99), at: stage.now)
         }
     }
 
@@ -120,12 +120,12 @@ import Testing
         }
         let exhausted = try await stage.launches()[0].launchId
         try await stage.finishTask(in: "a")
-        let open = try #require(try await stage.store.session(session).openLaunch)
+        let open = try #require(try await stage.store.sessions.read(session).openLaunch)
         await #expect(throws: DomainError.launchNotOpen) {
-            try await stage.store.redeliver(exhausted, app: stage.app, at: stage.now)
+            try await stage.store.launches.redeliver(exhausted, app: stage.app, at: stage.now)
         }
         #expect(try await stage.launches().map(\.state.name) == ["exhausted", "pending"])
-        #expect(try await stage.store.session(session).openLaunch == open)
+        #expect(try await stage.store.sessions.read(session).openLaunch == open)
     }
 
     @Test func `Launches of a time are sent again, some at a time, and of a session the newest`() async throws {
@@ -153,7 +153,7 @@ import Testing
         func redeliver(_ filter: LaunchFilter) async throws -> [[Int]] {
             var (pieces, before): ([[Int]], Int64) = ([], 0)
             while true {
-                let piece = try await stage.store.redeliver(
+                let piece = try await stage.store.launches.redeliver(
                     filter, of: stage.app, before: before, limit: 2, at: stage.now)
                 pieces.append([piece.matched, piece.changed])
                 guard let last = piece.last else { return pieces }
@@ -171,7 +171,7 @@ import Testing
         #expect(
             launches.map(\.state.name) == ["exhausted", "pending", "completed", "pending", "pending", "pending"])
         let session = try #require(launches[3].session)
-        #expect(try await stage.store.session(session).openLaunch == launches[3].launchId)
+        #expect(try await stage.store.sessions.read(session).openLaunch == launches[3].launchId)
         // What was asked for goes before what comes by itself.
         #expect(Set(try await stage.claim(limit: 3).map(\.sessionIdentifier)) == ["a", "b", "c"])
         // What is under way is not sent twice.
@@ -184,7 +184,7 @@ import Testing
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
-        _ = try await stage.store.answer(
+        _ = try await stage.store.launches.answer(
             launch.launchId, app: stage.app, with: .completed(through: nil), epoch: nil, at: stage.now)
         for verdict: LaunchReport.Verdict in [
             failed, .succeeded(nil), .succeeded(.completed(through: nil)), .interrupted,
@@ -199,14 +199,14 @@ import Testing
         try await stage.finishTask(in: "a")
         try await stage.report(try await stage.claim()[0], .succeeded(nil))
         stage.advance(by: .seconds(60))
-        #expect(try await stage.store.launchAgenda(at: stage.now).hasExpired)
-        _ = try await stage.store.expireLaunches(at: stage.now, limit: 10) { 0.5 }
+        #expect(try await stage.store.launches.agenda(at: stage.now).hasExpired)
+        _ = try await stage.store.launches.expire(at: stage.now, limit: 10) { 0.5 }
         let due = stage.now + .milliseconds(5500)
         #expect(try await stage.launches()[0].state == .pending(attempts: 1, nextAttemptAt: due))
         stage.advance(to: due)
         _ = try await stage.claim()
         stage.advance(by: .seconds(60))
-        _ = try await stage.store.expireLaunches(at: stage.now, limit: 10) { 0 }
+        _ = try await stage.store.launches.expire(at: stage.now, limit: 10) { 0 }
         #expect(try await stage.launches()[0].state == .pending(attempts: 1, nextAttemptAt: stage.now))
     }
 
@@ -214,11 +214,11 @@ import Testing
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
-        _ = try await stage.store.freezeBody([7], of: launch.id)
+        _ = try await stage.store.launches.freezeBody([7], of: launch.id)
         stage.store.close()
         let store = try await LaunchStage.open(stage.folder)
         defer { store.close() }
-        _ = try await store.recoverLaunches(at: stage.now)
+        _ = try await store.launches.recover(at: stage.now)
         let again = try await LaunchStage.claim(store, limit: 1, at: stage.now)
         #expect(again.map(\.launchId) == [launch.launchId])
         #expect(again[0].attempt == 1)
@@ -234,7 +234,7 @@ import Testing
             stage.store.close()
             let store = try await LaunchStage.open(stage.folder)
             defer { store.close() }
-            _ = try await store.recoverLaunches(at: stage.now)
+            _ = try await store.launches.recover(at: stage.now)
             var counts: [Int] = []
             for wait in [0, 200, 400] {
                 stage.advance(by: .milliseconds(wait))
@@ -253,7 +253,7 @@ import Testing
             _ session: String? = nil, _ states: Set<LaunchState.Phase> = [], _ kinds: Set<LaunchKind> = [],
             after: Int64 = 0
         ) async throws -> [String?] {
-            try await stage.store.launches(
+            try await stage.store.launches.list(
                 of: stage.app, session: session, states: states, kinds: kinds, after: after, limit: 2
             ).map(\.launch.sessionIdentifier)
         }
@@ -300,7 +300,7 @@ import Testing
         let session = try await stage.finishTask(in: "b")
         #expect(try await stage.launches().map(\.state) == [.parked(attempts: 0, reason: .forceQuit)])
         try await stage.change { $0.isForceQuit = false }
-        _ = try await stage.store.askLaunchRules(of: [session], at: stage.now)
+        _ = try await stage.store.launches.askRules(of: [session], at: stage.now)
         #expect(try await stage.launches().map(\.state.name) == ["pending", "pending"])
     }
 
@@ -313,7 +313,7 @@ import Testing
         try await stage.report(fifth, failed)
         // Open: what is due is put off, without a charge.
         #expect(try await stage.claim().isEmpty)
-        let agenda = try await stage.store.launchAgenda(at: stage.now)
+        let agenda = try await stage.store.launches.agenda(at: stage.now)
         #expect(!agenda.hasDueLaunches)
         #expect(agenda.next == stage.now + .seconds(30))
         try await stage.finishTask(in: "new")
@@ -332,7 +332,7 @@ import Testing
         for attempt in 0..<12 {
             let launch = try #require(try await stage.claim().first)
             try await stage.report(launch, failed)
-            let webhook = try await stage.store.app(stage.app).webhook
+            let webhook = try await stage.store.apps.read(stage.app).webhook
             #expect(webhook.state == (attempt < 11 ? .enabled : .disabled))
             #expect((webhook.disabledReason == nil) == (attempt < 11))
             if attempt == 10 {
@@ -344,16 +344,16 @@ import Testing
         }
         #expect(try await stage.launches().map(\.state.name) == ["exhausted", "parked"])
         try await stage.webhook { $0.state = .enabled }
-        #expect(try await stage.store.app(stage.app).webhook.disabledReason == nil)
+        #expect(try await stage.store.apps.read(stage.app).webhook.disabledReason == nil)
         try await stage.report(try await stage.claim()[0], failed)
-        #expect(try await stage.store.app(stage.app).webhook.state == .enabled)
+        #expect(try await stage.store.apps.read(stage.app).webhook.state == .enabled)
     }
 
     @Test func `410 disables at once`() async throws {
         let stage = try await LaunchStage()
         for name in ["a", "b"] { try await stage.finishTask(in: name) }
         try await stage.report(try await stage.claim(limit: 1)[0], .gone)
-        #expect(try await stage.store.app(stage.app).webhook.state == .disabled)
+        #expect(try await stage.store.apps.read(stage.app).webhook.state == .disabled)
         #expect(
             try await stage.launches().map(\.state) == [
                 .parked(attempts: 1, reason: .disabled), .parked(attempts: 0, reason: .disabled),
@@ -365,8 +365,8 @@ import Testing
         try await stage.finishTask(in: "a")
         try await stage.report(try await stage.claim()[0], .succeeded(.completed(through: nil)))
         try await stage.finishTask(in: "b")
-        stage.advance(by: Store.launchRetention)
-        #expect(try await !stage.store.clean(.launches, at: stage.now, rows: 30).hasMore)
+        stage.advance(by: Store.Launches.retention)
+        #expect(try await !stage.store.upkeep.clean(.launches, at: stage.now, rows: 30).hasMore)
         #expect(try await stage.launches().map(\.sessionIdentifier) == ["b"])
     }
 }

@@ -10,7 +10,7 @@ struct QuarantineTests {
         _ fixture: StoreFixture, _ pick: @escaping @Sendable (Queue) -> Claim = { _ in .tasks([]) }
     ) async throws -> (queue: Queue, claimed: [ClaimedTask]) {
         let seen = Locked(Queue())
-        let round = try await fixture.store.advance(
+        let round = try await fixture.store.tasks.advance(
             settling: [], after: QueueCursor(), through: .everything, at: fixture.now
         ) { queue in
             seen.withLock { $0 = queue }
@@ -30,9 +30,9 @@ struct QuarantineTests {
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task)
         for _ in 1...2 {
             _ = try await fixture.claim()
-            _ = try await fixture.store.recoverInterruptedTasks(at: fixture.now, afterCrash: true)
+            _ = try await fixture.store.tasks.recoverInterrupted(at: fixture.now, afterCrash: true)
             // A start that dies before the mark is removed finds nobody to count it against.
-            _ = try await fixture.store.recoverInterruptedTasks(at: fixture.now, afterCrash: true)
+            _ = try await fixture.store.tasks.recoverInterrupted(at: fixture.now, afterCrash: true)
         }
         return (fixture, tasks + [try await fixture.create(fixture.download(), in: session)])
     }
@@ -41,7 +41,7 @@ struct QuarantineTests {
     func `After two crashes in a row a task waits, and is then taken alone`() async throws {
         let (fixture, tasks) = try await suspects()
         for task in tasks[..<2] {
-            let now = try await fixture.store.task(task.id)
+            let now = try await fixture.store.tasks.read(task.id)
             #expect(now.phase == .retryWait && now.crashes == 2 && now.life.dueAt == fixture.now + Quarantine.delay)
         }
         #expect(try await fixture.claim().map(\.id) == [tasks[2].id])
@@ -51,7 +51,7 @@ struct QuarantineTests {
         #expect(queue.lanes.isEmpty && claimed.isEmpty)
         #expect(queue.suspect?.task == tasks[0].id)
         #expect(try await claimAlone(fixture)?.id == tasks[0].id)
-        #expect(try await fixture.store.task(tasks[0].id).phase == .active)
+        #expect(try await fixture.store.tasks.read(tasks[0].id).phase == .active)
         #expect(try await look(fixture).queue.suspect?.task == tasks[1].id)
         try await expectSoundLedger(fixture)
     }
@@ -61,13 +61,13 @@ struct QuarantineTests {
         let (fixture, tasks) = try await suspects()
         fixture.advance(Quarantine.delay)
         _ = try await claimAlone(fixture)
-        let (recovered, aftermath) = try await fixture.store.recoverInterruptedTasks(at: fixture.now, afterCrash: true)
+        let (recovered, aftermath) = try await fixture.store.tasks.recoverInterrupted(at: fixture.now, afterCrash: true)
         #expect((recovered.interrupted, recovered.failed) == (0, 1))
         #expect(aftermath.completedTasks.map(\.id) == [tasks[0].id])
-        let failed = try await fixture.store.task(tasks[0].id)
+        let failed = try await fixture.store.tasks.read(tasks[0].id)
         #expect(failed.outcome == .failed && failed.result?.error?.code == .unknown)
         #expect(failed.result?.error?.underlying?.code == "crashed-service")
-        let other = try await fixture.store.task(tasks[1].id)
+        let other = try await fixture.store.tasks.read(tasks[1].id)
         #expect(other.phase == .queued && other.crashes == 0)
         #expect(try await fixture.claim().map(\.id) == [tasks[1].id, tasks[2].id])
         try await expectSoundLedger(fixture)
@@ -79,11 +79,11 @@ struct QuarantineTests {
         for _ in 1...5 {
             fixture.advance(Quarantine.delay)
             #expect(try await claimAlone(fixture)?.id == tasks[0].id)
-            _ = try await fixture.store.recoverInterruptedTasks(at: fixture.now)
-            #expect(try await fixture.store.task(tasks[0].id).crashes == 2)
+            _ = try await fixture.store.tasks.recoverInterrupted(at: fixture.now)
+            #expect(try await fixture.store.tasks.read(tasks[0].id).crashes == 2)
             _ = try await fixture.claim()
-            _ = try await fixture.store.recoverInterruptedTasks(at: fixture.now)
-            #expect(try await fixture.store.task(tasks[2].id).crashes == 0)
+            _ = try await fixture.store.tasks.recoverInterrupted(at: fixture.now)
+            #expect(try await fixture.store.tasks.read(tasks[2].id).crashes == 0)
         }
         try await expectSoundLedger(fixture)
     }
@@ -95,35 +95,36 @@ struct QuarantineTests {
         let task = try await fixture.create(fixture.download(), in: session)
         func crash() async throws -> Int {
             _ = try await fixture.claim()
-            _ = try await fixture.store.recoverInterruptedTasks(at: fixture.now, afterCrash: true)
-            return try await fixture.store.task(task.id).crashes
+            _ = try await fixture.store.tasks.recoverInterrupted(at: fixture.now, afterCrash: true)
+            return try await fixture.store.tasks.read(task.id).crashes
         }
         #expect(try await crash() == 1)
         _ = try await fixture.claim()
         try await fixture.settle(Settlement(task: task.id, .interrupted(TaskProgress())))
-        #expect(try await fixture.store.task(task.id).crashes == 1)
+        #expect(try await fixture.store.tasks.read(task.id).crashes == 1)
         _ = try await fixture.claim()
         try await fixture.settle(
             Settlement(task: task.id, .retry(at: fixture.now, waitsForConnectivity: false, TaskProgress())))
-        #expect(try await fixture.store.task(task.id).crashes == 0)
+        #expect(try await fixture.store.tasks.read(task.id).crashes == 0)
         #expect(try await crash() == 1)
         _ = try await fixture.claim()
         try await fixture.settle(fixture.ask(task.id, "q"))
-        #expect(try await fixture.store.task(task.id).crashes == 0)
+        #expect(try await fixture.store.tasks.read(task.id).crashes == 0)
     }
 
     @Test
     func `A suspect stays one while it is suspended, and is none once it has run alone long enough`() async throws {
         let (fixture, tasks) = try await suspects()
-        _ = try await fixture.store.command(.suspend, task: tasks[0].id, at: fixture.now)
-        #expect(try await fixture.store.command(.resume, task: tasks[0].id, at: fixture.now).0.phase == .quarantined)
+        _ = try await fixture.store.tasks.command(.suspend, task: tasks[0].id, at: fixture.now)
+        #expect(
+            try await fixture.store.tasks.command(.resume, task: tasks[0].id, at: fixture.now).0.phase == .quarantined)
         #expect(try await claimAlone(fixture)?.id == tasks[0].id)
         var settlement = Settlement(task: tasks[0].id, .advanced(TaskProgress()))
         settlement.endsSuspicion = true
         try await fixture.settle(settlement)
-        #expect(try await fixture.store.task(tasks[0].id).crashes == 0)
+        #expect(try await fixture.store.tasks.read(tasks[0].id).crashes == 0)
         try await fixture.settle(Settlement(task: tasks[0].id, .interrupted(TaskProgress())))
-        #expect(try await fixture.store.task(tasks[0].id).phase == .queued)
+        #expect(try await fixture.store.tasks.read(tasks[0].id).phase == .queued)
         try await expectSoundLedger(fixture)
     }
 }

@@ -29,7 +29,8 @@ struct QueueTests {
                 look.withLock { $0.lanesAsked += 1 }
                 return mayStart(lane)
             })
-        let round = try await fixture.store.advance(settling: [], after: cursor, through: sieve, at: fixture.now) {
+        let round = try await fixture.store.tasks.advance(settling: [], after: cursor, through: sieve, at: fixture.now)
+        {
             queue in
             look.withLock { $0.origins = queue.lanes.map(\.origin) }
             return pick(queue)
@@ -59,7 +60,7 @@ struct QueueTests {
                 return .tasks(grants.map { (queue.lanes[$0.lane].id, $0.count) })
             })
         #expect(claimed.count == 2 && claimed.contains { $0.session == modest.id })
-        #expect(seen.lanesAsked <= Store.laneWindow)
+        #expect(seen.lanesAsked <= Store.Tasks.laneWindow)
     }
 
     @Test
@@ -75,7 +76,7 @@ struct QueueTests {
         var seen: Set<String> = []
         for window in 1... {
             let (found, _, isWhole) = try await look(fixture, after: &cursor)
-            #expect(found.lanesAsked <= Store.laneWindow)
+            #expect(found.lanesAsked <= Store.Tasks.laneWindow)
             seen.formUnion(found.origins)
             guard !isWhole else { break }
             try #require(window < 30)
@@ -86,15 +87,15 @@ struct QueueTests {
     @Test
     func `Many apps take turns by windows`() async throws {
         let fixture = try await StoreFixture()
-        for number in 0..<(Store.appWindow + 20) {
+        for number in 0..<(Store.Tasks.appWindow + 20) {
             let session = try await fixture.makeSession()
             _ = try await fixture.create(fixture.download(host: "h\(number).example"), in: session)
         }
         var cursor = QueueCursor()
         let (first, _, isFirstWhole) = try await look(fixture, after: &cursor)
         let (second, _, isWhole) = try await look(fixture, after: &cursor)
-        #expect(first.origins.count == Store.appWindow && !isFirstWhole)
-        #expect(Set(first.origins + second.origins).count == Store.appWindow + 20 && isWhole)
+        #expect(first.origins.count == Store.Tasks.appWindow && !isFirstWhole)
+        #expect(Set(first.origins + second.origins).count == Store.Tasks.appWindow + 20 && isWhole)
     }
 
     @Test

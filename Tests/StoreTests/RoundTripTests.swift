@@ -37,7 +37,7 @@ struct RoundTripTests {
         var trips: [Int] = []
         for _ in 0..<3 {
             _ = try await counted()
-            let taken = try await fixture.store.advance(
+            let taken = try await fixture.store.tasks.advance(
                 settling: running.map { fixture.completion($0) }, of: Set(sessions.map(\.id)), after: cursor,
                 through: .everything, at: fixture.now
             ) { .tasks($0.lanes.map { ($0.id, 10) }) }

@@ -19,27 +19,29 @@ import Testing
         let store = fixture.store
         let new = try await StoreFixture()
         #expect(try await Self.schema(of: store) == Self.schema(of: new.store))
-        #expect(try await store.hasRightKey())
+        #expect(try await store.upkeep.hasRightKey())
         try await expectSoundLedger(fixture)
 
-        let app = try await store.app(identifier: "app")
-        #expect(try await store.keys(of: app.id).count == 1)
-        #expect(try await store.credentials(of: app.id, after: 0, limit: 10).map(\.credential.user) == ["user"])
-        #expect(try await store.bodies(of: app.id, isComplete: nil, isInUse: nil, after: 0, limit: 10).count == 1)
-        #expect(try await store.refresh(of: app.id).interval == .seconds(900))
-        let session = try await store.session("session", app: app.id)
-        #expect(try await store.cookies(of: session.id) == ["cookie"])
-        let tasks = try await store.tasks(in: session.id, TaskFilter(), after: 0, limit: 10)
+        let app = try await store.apps.read(identifier: "app")
+        #expect(try await store.apps.keys(of: app.id).count == 1)
+        #expect(
+            try await store.questions.credentials(of: app.id, after: 0, limit: 10).map(\.credential.user) == ["user"])
+        #expect(try await store.files.bodies(of: app.id, isComplete: nil, isInUse: nil, after: 0, limit: 10).count == 1)
+        #expect(try await store.apps.refresh(of: app.id).interval == .seconds(900))
+        let session = try await store.sessions.read("session", app: app.id)
+        #expect(try await store.sessions.cookies(of: session.id) == ["cookie"])
+        let tasks = try await store.tasks.list(in: session.id, TaskFilter(), after: 0, limit: 10)
         #expect(tasks.map(\.phase) == [nil, .suspended, .queued, .awaitingAnswer])
         #expect(tasks.map(\.outcome) == [.succeeded, nil, nil, nil])
-        let ofApp = try await store.tasks(of: app.id, TaskFilter(), after: 0, limit: 10, known: { _ in Never?.none })
+        let ofApp = try await store.tasks.list(
+            of: app.id, TaskFilter(), after: 0, limit: 10, known: { _ in Never?.none })
         #expect(ofApp.map(\.record.id) == tasks.map(\.id))
-        #expect(try await store.content(of: tasks[0].id).record.length == 7)
-        let events = try await store.events(of: session.id, after: 0, limit: 10).events.map(\.kind)
+        #expect(try await store.files.content(of: tasks[0].id).record.length == 7)
+        let events = try await store.sessions.events(of: session.id, after: 0, limit: 10).events.map(\.kind)
         #expect(events == [.didFinishDownloading, .didFinishCollectingMetrics, .didComplete, .didReceiveChallenge])
-        let questions = try await store.questions(of: app.id, session: nil, states: [.open], after: 0, limit: 10)
+        let questions = try await store.questions.list(of: app.id, session: nil, states: [.open], after: 0, limit: 10)
         #expect(questions.map(\.question.questionId) == ["q"])
-        let launches = try await store.launches(
+        let launches = try await store.launches.list(
             of: app.id, session: nil, states: [], kinds: [], after: 0, limit: 10)
         #expect(launches.map(\.launch.kind) == [.handleEvents])
         #expect(try await fixture.claim().map(\.id) == [tasks[2].id])
@@ -86,7 +88,7 @@ import Testing
             try db.execute("PRAGMA ignore_check_constraints = ON")
             try db.execute("UPDATE live SET stage = 'dreaming'")
         }
-        let error = await #expect(throws: UnknownValue.self) { try await fixture.store.task(task.id) }
+        let error = await #expect(throws: UnknownValue.self) { try await fixture.store.tasks.read(task.id) }
         #expect(error?.description == "the database has an unknown Phase: dreaming")
     }
 
@@ -102,14 +104,14 @@ import Testing
         let store = fixture.store
         try await store.database.write { try $0.execute("UPDATE question SET state = 'answered'") }
         #expect(
-            await error { _ = try await store.question("q", app: session.app) }
+            await error { _ = try await store.questions.read("q", app: session.app) }
                 == "the database has an unknown QuestionState: answered without its answer")
         for phase in ["delayed", "retryWait", "waitingForConnectivity", "suspended", "awaitingAnswer"] {
             try await store.database.write { db in
                 try db.execute("UPDATE live SET stage = ?1, question = NULL", phase)
             }
             #expect(
-                await error { _ = try await store.task(task.id) }
+                await error { _ = try await store.tasks.read(task.id) }
                     == "the database has an unknown TaskLife: \(phase) without its data")
         }
         try await store.database.write { db in
@@ -117,9 +119,9 @@ import Testing
             try db.execute("UPDATE session SET state = 'invalid'")
         }
         #expect(
-            await error { _ = try await store.task(task.id) } == "the database has an unknown TaskLife: running")
+            await error { _ = try await store.tasks.read(task.id) } == "the database has an unknown TaskLife: running")
         #expect(
-            await error { _ = try await store.session(session.id) }
+            await error { _ = try await store.sessions.read(session.id) }
                 == "the database has an unknown SessionState: invalid without its moment")
     }
 

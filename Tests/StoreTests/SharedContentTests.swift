@@ -22,11 +22,11 @@ struct SharedContentTests {
             place: .file(file(task.id)), length: Self.length, digest: ContentDigest(algorithm: .sha256, value: digest))
         let aftermath = try await fixture.settle(
             Settlement(task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content)))
-        return (try await fixture.store.task(task.id), aftermath)
+        return (try await fixture.store.tasks.read(task.id), aftermath)
     }
 
     private func file(_ task: TaskRecord) async throws -> String? {
-        guard case .file(let path)? = try await fixture.store.content(of: task.id).place else { return nil }
+        guard case .file(let path)? = try await fixture.store.files.content(of: task.id).place else { return nil }
         return path
     }
 
@@ -37,18 +37,18 @@ struct SharedContentTests {
         let path = try #require(try await file(first))
         #expect(none.filesToRemove == [])
         #expect(try await file(second) == path && aftermath.filesToRemove == ["contents/00/\(second.id.rawValue)"])
-        var app = try await fixture.store.app(session.app)
+        var app = try await fixture.store.apps.read(session.app)
         #expect(app.storedBytes == 2 * Self.length && app.storedBytesOnDisk == Self.length)
         try await expectSoundLedger(fixture)
 
-        #expect(try await fixture.store.claimContent(of: first.id, at: fixture.now).filesToRemove == [])
+        #expect(try await fixture.store.files.claimContent(of: first.id, at: fixture.now).filesToRemove == [])
         #expect(try await file(second) == path)
-        #expect(try await fixture.store.isNeeded(file: path))
-        app = try await fixture.store.app(session.app)
+        #expect(try await fixture.store.files.isNeeded(file: path))
+        app = try await fixture.store.apps.read(session.app)
         #expect(app.storedBytes == Self.length && app.storedBytesOnDisk == Self.length)
-        #expect(try await fixture.store.claimContent(of: second.id, at: fixture.now).filesToRemove == [path])
-        #expect(try await !fixture.store.isNeeded(file: path))
-        #expect(try await fixture.store.app(session.app).storedBytesOnDisk == 0)
+        #expect(try await fixture.store.files.claimContent(of: second.id, at: fixture.now).filesToRemove == [path])
+        #expect(try await !fixture.store.files.isNeeded(file: path))
+        #expect(try await fixture.store.apps.read(session.app).storedBytesOnDisk == 0)
         try await expectSoundLedger(fixture)
     }
 
@@ -64,7 +64,7 @@ struct SharedContentTests {
         }
         let aftermath = try await fixture.store.settle(settlements, at: fixture.now)
         #expect(aftermath.filesToRemove == ["contents/00/\(tasks[1].rawValue)"])
-        #expect(try await fixture.store.app(session.app).storedBytesOnDisk == Self.length)
+        #expect(try await fixture.store.apps.read(session.app).storedBytesOnDisk == Self.length)
         try await expectSoundLedger(fixture)
     }
 
@@ -84,10 +84,10 @@ struct SharedContentTests {
         let kept = try await fixture.makeSession(app: app)
         let (second, _) = try await finished(in: kept)
         let path = try #require(try await file(first))
-        _ = try await fixture.store.deleteSession(gone.id, at: fixture.now)
+        _ = try await fixture.store.sessions.forget(gone.id, at: fixture.now)
         #expect(try await !fixture.clean().filesToRemove.contains(path))
         #expect(try await file(second) == path)
-        #expect(try await fixture.store.app(app).storedBytesOnDisk == Self.length)
+        #expect(try await fixture.store.apps.read(app).storedBytesOnDisk == Self.length)
         try await expectSoundLedger(fixture)
     }
 }

@@ -26,26 +26,26 @@ struct SharedQuestionTests {
     private func ask(failures: Int = 0) async throws -> [TaskID] {
         let claimed = try await fixture.claim().sorted { $0.number < $1.number }
         let asked = claimed.map { fixture.ask($0.id, "q\($0.number)-\(failures)", failures: failures) }
-        _ = try await store.settle(asked, at: fixture.now)
+        _ = try await store.tasks.settle(asked, at: fixture.now)
         return claimed.map(\.id)
     }
 
     private func answer(
         _ questionId: String, _ disposition: Answer.Disposition, _ credential: Credential? = nil
     ) async throws {
-        _ = try await store.answer(
+        _ = try await store.questions.answer(
             questionId, app: session.app, with: Answer(disposition: disposition, credential: credential), origin: nil,
             credentialId: "c", at: fixture.now)
     }
 
     private func open() async throws -> [QuestionRecord] {
-        try await store.questions(of: session.app, session: session.id, states: [.open], after: 0, limit: 100)
+        try await store.questions.list(of: session.app, session: session.id, states: [.open], after: 0, limit: 100)
             .map(\.question)
     }
 
     private func stages(_ tasks: [TaskID]) async throws -> [TaskLife.Phase?] {
         var stages: [TaskLife.Phase?] = []
-        for task in tasks { stages.append(try await store.task(task).phase) }
+        for task in tasks { stages.append(try await store.tasks.read(task).phase) }
         return stages
     }
 
@@ -55,7 +55,7 @@ struct SharedQuestionTests {
         #expect(try await fixture.kinds(session) == [.didReceiveChallenge])
         let question = try #require(try await open().first)
         #expect(question.questionId == "q1-0" && question.task == tasks[0] && question.taskCount == 3)
-        for task in tasks { #expect(try await store.task(task).life.question?.publicId == "q1-0") }
+        for task in tasks { #expect(try await store.tasks.read(task).life.question?.publicId == "q1-0") }
         #expect(try await open().count == 1)
         try await expectSoundLedger(fixture)
     }
@@ -63,7 +63,7 @@ struct SharedQuestionTests {
     @Test
     func `Of the event of a question only the counts change, while tasks join it`() async throws {
         func event() async throws -> (seq: Int64, question: QuestionRecord) {
-            let event = try #require(try await store.events(of: session.id, after: 0, limit: 10).events.first)
+            let event = try #require(try await store.sessions.events(of: session.id, after: 0, limit: 10).events.first)
             guard case .question(let question) = event.payload else { throw DomainError.notFound }
             return (event.seq, question)
         }
@@ -97,7 +97,7 @@ struct SharedQuestionTests {
         let task = try await fixture.create(fixture.download(), in: neighbour)
         _ = try await fixture.claim()
         try await fixture.settle(fixture.ask(task.id, "neighbour"))
-        #expect(try await store.question("neighbour", app: session.app).state == .open)
+        #expect(try await store.questions.read("neighbour", app: session.app).state == .open)
         try await expectSoundLedger(fixture)
     }
 
@@ -109,7 +109,7 @@ struct SharedQuestionTests {
         let ids = claimed.map(\.id).sorted { $0.rawValue < $1.rawValue }
         #expect(ids == tasks)
         #expect(claimed.allSatisfy { $0.progress.authentication.map(\.questionId) == ["q1-0"] })
-        #expect(try await store.question("q1-0", app: session.app).taskCount == 3)
+        #expect(try await store.questions.read("q1-0", app: session.app).taskCount == 3)
         for task in claimed { try await fixture.settle(fixture.completion(task.id)) }
         _ = try await meet(1)
         #expect(try await open().count == 1)
@@ -123,7 +123,7 @@ struct SharedQuestionTests {
         try await fixture.settle(fixture.ask(claimed[0].id, "q1"))
         try await answer("q1", .useCredential, Credential(user: "u", password: "p", persistence: .forSession))
         try await fixture.settle(fixture.ask(claimed[1].id, "q2"))
-        #expect(try await store.task(claimed[1].id).phase == .queued)
+        #expect(try await store.tasks.read(claimed[1].id).phase == .queued)
         #expect(try await open().isEmpty)
         // Who had it and was refused all the same asks.
         var refused = fixture.ask(claimed[2].id, "q3")
@@ -152,29 +152,29 @@ struct SharedQuestionTests {
     @Test
     func `A question passes on when its first task ends, and ends with its last`() async throws {
         let tasks = try await meet(3)
-        _ = try await store.command(.cancel(reason: nil), task: tasks[0], at: fixture.now)
+        _ = try await store.tasks.command(.cancel(reason: nil), task: tasks[0], at: fixture.now)
         let question = try #require(try await open().first)
         #expect(question.task == tasks[1] && question.taskIdentifier == 2 && question.taskCount == 2)
         // G4: nothing is told of the first any more, and the question is still told by its one event.
         #expect(try await fixture.kinds(session).count { $0 == .didReceiveChallenge } == 1)
         try await expectSoundLedger(fixture)
-        _ = try await store.command(.cancel(reason: nil), task: tasks[2], at: fixture.now)
+        _ = try await store.tasks.command(.cancel(reason: nil), task: tasks[2], at: fixture.now)
         #expect(try await open().map(\.taskCount) == [1])
-        _ = try await store.command(.cancel(reason: nil), task: tasks[1], at: fixture.now)
-        #expect(try await store.question("q1-0", app: session.app).state == .expired)
+        _ = try await store.tasks.command(.cancel(reason: nil), task: tasks[1], at: fixture.now)
+        #expect(try await store.questions.read("q1-0", app: session.app).state == .expired)
         try await expectSoundLedger(fixture)
     }
 
     @Test
     func `At its deadline it fails its task alone; the others ask anew`() async throws {
         let tasks = try await meet(3)
-        _ = try await store.command(.suspend, task: tasks[2], at: fixture.now)
+        _ = try await store.tasks.command(.suspend, task: tasks[2], at: fixture.now)
         fixture.advance(.seconds(24 * 3600))
-        _ = try await store.expireQuestions(at: fixture.now, limit: 100)
-        #expect(try await store.task(tasks[0]).result?.error?.code == .userAuthenticationRequired)
+        _ = try await store.questions.expire(at: fixture.now, limit: 100)
+        #expect(try await store.tasks.read(tasks[0]).result?.error?.code == .userAuthenticationRequired)
         #expect(try await stages(tasks) == [nil, .queued, .suspended])
         try await expectSoundLedger(fixture)
-        _ = try await store.command(.resume, task: tasks[2], at: fixture.now)
+        _ = try await store.tasks.command(.resume, task: tasks[2], at: fixture.now)
         _ = try await ask(failures: 0)
         let question = try #require(try await open().first)
         #expect(question.questionId == "q2-0" && question.taskCount == 2)
@@ -189,9 +189,9 @@ struct SharedQuestionTests {
         let late = try await meet(1)
         fixture.advance(.seconds(6 * 24 * 3600 + 13 * 3600))
         // Nobody swept the question: the tasks' own time ends first here.
-        _ = try await store.expireTasks(at: fixture.now, limit: 100)
-        #expect(try await store.task(tasks[0]).result?.error?.code == .timedOut)
-        #expect(try await store.task(tasks[1]).result?.error?.code == .timedOut)
+        _ = try await store.tasks.expire(at: fixture.now, limit: 100)
+        #expect(try await store.tasks.read(tasks[0]).result?.error?.code == .timedOut)
+        #expect(try await store.tasks.read(tasks[1]).result?.error?.code == .timedOut)
         let asked = try await open().map(\.task)
         #expect(asked == late)
         try await expectSoundLedger(fixture)
@@ -204,17 +204,17 @@ struct SharedQuestionTests {
     )
     func `Many who wait go on in pieces, whatever the answer`(_ disposition: Answer.Disposition) async throws {
         let tasks = try await meet(450)
-        _ = try await store.command(.suspend, task: tasks[440], at: fixture.now)
+        _ = try await store.tasks.command(.suspend, task: tasks[440], at: fixture.now)
         try await answer("q1-0", disposition)
         let held = try await stages(tasks).count { $0 == .awaitingAnswer }
         #expect(held == 249, "the first piece goes on at once")
         // The rest is due, and is after a restart; until then it still waits.
-        #expect(try await store.nextDueTime() == Timestamp(milliseconds: 0))
-        _ = try await store.command(.resume, task: tasks[440], at: fixture.now)
-        #expect(try await store.task(tasks[440]).phase == .awaitingAnswer)
+        #expect(try await store.tasks.nextDueTime() == Timestamp(milliseconds: 0))
+        _ = try await store.tasks.command(.resume, task: tasks[440], at: fixture.now)
+        #expect(try await store.tasks.read(tasks[440]).phase == .awaitingAnswer)
         try await expectSoundLedger(fixture)
-        for _ in 0..<2 { _ = try await store.expireQuestions(at: fixture.now, limit: 1000) }
-        #expect(try await store.nextDueTime() != Timestamp(milliseconds: 0))
+        for _ in 0..<2 { _ = try await store.questions.expire(at: fixture.now, limit: 1000) }
+        #expect(try await store.tasks.nextDueTime() != Timestamp(milliseconds: 0))
         let isCancelled = disposition == .cancelAuthenticationChallenge
         #expect(try await stages(tasks) == Array(repeating: isCancelled ? nil : .queued, count: 450))
         try await expectSoundLedger(fixture)

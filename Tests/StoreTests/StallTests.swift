@@ -20,7 +20,7 @@ struct StallTests {
     @discardableResult
     private func judge() async throws -> Aftermath {
         fixture.advance(.seconds(10))
-        return try await fixture.store.judgeStalls(moving: [], watchedSince: start, at: fixture.now, limit: 10)
+        return try await fixture.store.sessions.judgeStalls(moving: [], watchedSince: start, at: fixture.now, limit: 10)
     }
 
     private func run() async throws -> TaskID {
@@ -30,16 +30,17 @@ struct StallTests {
     }
 
     private func askRule() async throws {
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
     }
 
     private func acknowledge(_ seq: Int64) async throws {
-        _ = try await fixture.store.acknowledge(through: seq, epoch: nil, in: session.id, at: fixture.now)
+        _ = try await fixture.store.sessions.acknowledge(through: seq, epoch: nil, in: session.id, at: fixture.now)
     }
 
     @Test func `A stall has its event, and launches with its reason`() async throws {
         _ = try await run()
-        let early = try await fixture.store.judgeStalls(moving: [], watchedSince: start, at: fixture.now, limit: 10)
+        let early = try await fixture.store.sessions.judgeStalls(
+            moving: [], watchedSince: start, at: fixture.now, limit: 10)
         #expect(!early.hasDueLaunches)
         #expect(try await fixture.kinds(session) == [])
         let aftermath = try await judge()
@@ -71,7 +72,7 @@ struct StallTests {
         _ = try await run()
         try await judge()
         let launch = try #require(try await fixture.openLaunch(session))
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         #expect(try await fixture.refresh(session).acknowledgedSeq >= 1)
         fixture.advance(.seconds(3600))
@@ -88,7 +89,7 @@ struct StallTests {
         try await judge()
         let first = try #require(try await fixture.openLaunch(session))
         fixture.setAttached(true, session.id)
-        _ = try await fixture.store.clientAttached(to: session.id, .wait, at: fixture.now)
+        _ = try await fixture.store.sessions.clientAttached(to: session.id, .wait, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
         fixture.setAttached(false, session.id)
         fixture.advance(LaunchRule.grace)

@@ -74,7 +74,7 @@ extension StoreFixture {
         let key = KeyRecord(
             app: AppID(0), keyIdentifier: name("key"), hash: [1, 2, 3], scopes: Scope.allCases, createdAt: now,
             expiresAt: nil)
-        return try await store.createApp(
+        return try await store.apps.create(
             identifier: identifier, webhook: settings, backgroundRefreshStatus: .available, limits: AppLimits(),
             key: key, webhookSecret: Array("canary-webhook-secret".utf8), at: now
         ).id
@@ -87,7 +87,7 @@ extension StoreFixture {
         configure(&configuration)
         let owner: AppID
         if let app { owner = app } else { owner = try await makeApp() }
-        return try await store.openSession(
+        return try await store.sessions.open(
             identifier ?? name("session"), app: owner, configuration: configuration, description: nil,
             onlyCreates: true, at: now
         ).session
@@ -107,11 +107,11 @@ extension StoreFixture {
     func create(
         _ tasks: [NewTask], in session: SessionRecord, limit: Int64 = .max
     ) async throws -> [CreatedTask] {
-        try await store.createTasks(tasks, in: session.id, limit: limit, at: now).0
+        try await store.tasks.create(tasks, in: session.id, limit: limit, at: now).0
     }
 
     func create(_ task: NewTask, in session: SessionRecord) async throws -> TaskRecord {
-        try await store.createTasks([task], in: session.id, limit: .max, at: now).0[0].task
+        try await store.tasks.create([task], in: session.id, limit: .max, at: now).0[0].task
     }
 }
 
@@ -120,14 +120,14 @@ extension StoreFixture {
 extension StoreFixture {
     /// Takes up to `count` tasks of each lane from the queue.
     func claim(_ count: Int = .max) async throws -> [ClaimedTask] {
-        try await store.advance(settling: [], after: QueueCursor(), through: .everything, at: now) {
+        try await store.tasks.advance(settling: [], after: QueueCursor(), through: .everything, at: now) {
             .tasks($0.lanes.map { ($0.id, min(count, Int($0.queued))) })
         }.claimed ?? []
     }
 
     @discardableResult
     func settle(_ settlements: Settlement...) async throws -> Aftermath {
-        try await store.settle(settlements, at: now)
+        try await store.tasks.settle(settlements, at: now)
     }
 
     func completion(
@@ -149,7 +149,7 @@ extension StoreFixture {
         let task = try await create(download(), in: session)
         _ = try await claim()
         try await settle(completion(task.id, outcome))
-        return try await store.task(task.id)
+        return try await store.tasks.read(task.id)
     }
 
     /// The protection space that challenges are about unless a test says otherwise.
@@ -175,7 +175,7 @@ extension StoreFixture {
         // Twice: what one chore forgets, another removes.
         for chore in chores + chores {
             while true {
-                let cleaning = try await store.clean(chore, at: now, rows: rows)
+                let cleaning = try await store.upkeep.clean(chore, at: now, rows: rows)
                 all.merge(cleaning.aftermath)
                 if !cleaning.hasMore { break }
             }
@@ -183,10 +183,10 @@ extension StoreFixture {
         return all
     }
 
-    func refresh(_ session: SessionRecord) async throws -> SessionRecord { try await store.session(session.id) }
+    func refresh(_ session: SessionRecord) async throws -> SessionRecord { try await store.sessions.read(session.id) }
 
     func kinds(_ session: SessionRecord, after: Int64 = 0) async throws -> [EventKind] {
-        try await store.events(of: session.id, after: after, limit: 1000).events.map(\.kind)
+        try await store.sessions.events(of: session.id, after: after, limit: 1000).events.map(\.kind)
     }
 
     func openLaunch(_ session: SessionRecord) async throws -> String? { try await refresh(session).openLaunch }

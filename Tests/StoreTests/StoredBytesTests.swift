@@ -22,7 +22,7 @@ struct StoredBytesTests {
 
     private func stored(_ fixture: StoreFixture, _ session: SessionRecord) async throws -> Int64 {
         try await expectSoundLedger(fixture)
-        return try await fixture.store.app(session.app).storedBytes
+        return try await fixture.store.apps.read(session.app).storedBytes
     }
 
     @Test
@@ -32,7 +32,7 @@ struct StoredBytesTests {
         let claimed = try await contents(fixture, session, .file("contents/01/1"), length: 100_000)
         _ = try await contents(fixture, session, .bytes([1, 2, 3]), length: 3)
         #expect(try await stored(fixture, session) == 100_003)
-        for _ in 1...2 { _ = try await fixture.store.claimContent(of: claimed, at: fixture.now) }
+        for _ in 1...2 { _ = try await fixture.store.files.claimContent(of: claimed, at: fixture.now) }
         #expect(try await stored(fixture, session) == 3)
         fixture.advance(.seconds(30 * 24 * 3600))
         try await fixture.clean()
@@ -41,7 +41,7 @@ struct StoredBytesTests {
         let other = try await fixture.makeSession("other", app: session.app)
         _ = try await contents(fixture, other, .file("contents/02/2"), length: 500)
         #expect(try await stored(fixture, session) == 500)
-        _ = try await fixture.store.forgetSession(other.id, at: fixture.now)
+        _ = try await fixture.store.sessions.forget(other.id, at: fixture.now)
         #expect(try await stored(fixture, session) == 500)
         try await fixture.clean()
         #expect(try await stored(fixture, session) == 0)
@@ -61,7 +61,7 @@ struct StoredBytesTests {
         let session = try await fixture.makeSession()
         let waiting = try await fixture.create(fixture.download { $0.clientTaskId = "c" }, in: session)
         func create(_ tasks: [NewTask]) async throws {
-            _ = try await fixture.store.createTasks(
+            _ = try await fixture.store.tasks.create(
                 tasks, in: session.id, limit: .max, storedLimit: 10, at: fixture.now)
         }
         try await create([

@@ -34,7 +34,7 @@ import Testing
         func tasks(
             _ filter: TaskFilter = TaskFilter(), _ span: ListSpan = ListSpan(), after id: Int64 = 0, limit: Int = 10
         ) async throws -> [TaskRecord] {
-            try await fixture.store.tasks(
+            try await fixture.store.tasks.list(
                 of: app, filter, span, after: id, limit: limit, known: { _ in Never?.none }
             ).map(\.record)
         }
@@ -101,7 +101,7 @@ import Testing
     @Test func `The tasks of a session that is gone are passed over, whether or not they are removed yet`() async throws
     {
         let scene = try await Scene()
-        _ = try await scene.fixture.store.forgetSession(scene.sessions[0].id, at: scene.fixture.now)
+        _ = try await scene.fixture.store.sessions.forget(scene.sessions[0].id, at: scene.fixture.now)
         let left = all.filter { $0.hasPrefix("second") }
         // A page that is full says that there may be more.
         #expect(try await scene.names(limit: 2) == Array(left[..<2]))

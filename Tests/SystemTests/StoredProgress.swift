@@ -36,7 +36,7 @@ extension Scene {
                 presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),
             log: .none, onFatalError: { preconditionFailure("\($0)") })
         defer { store.close() }
-        return try await store.task(TaskID(row))
+        return try await store.tasks.read(TaskID(row))
     }
 
     /// Waits until a backup of the running service says that so many bytes of a task, by default the first, are synced.
@@ -53,6 +53,6 @@ extension Scene {
     }
 
     private func hasRecorded(_ count: Int, _ row: Int64, in database: String) async throws -> Bool {
-        try await storedProgress(ofTask: row, in: database)?.resume.map { $0.offset >= Int64(count) } ?? false
+        try await storedProgress(ofTask: row, in: database)?.kept.point.map { $0.offset >= Int64(count) } ?? false
     }
 }

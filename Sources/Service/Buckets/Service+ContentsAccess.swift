@@ -24,7 +24,7 @@ extension Service {
     }
 
     private func log(_ change: ContentsAccess.Change) {
-        let log = log.with("bucket", Store.contentsBucket)
+        let log = log.with("bucket", Store.Files.contentsBucket)
         switch change {
         case .none: break
         case .opened: log.info("the bucket takes objects")

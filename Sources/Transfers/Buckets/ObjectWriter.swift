@@ -163,9 +163,10 @@ final class ObjectWriter: Sendable {
         let key = destination.key
         if !destination.replace, try await client.object(key) != nil { throw BucketFault.exists(key) }
         let mark = RandomBytes.make(16).hexadecimal
-        let row = try await store.beginUpload(of: task, bucket: destination.bucket, key: key, at: clock.now)
+        let row = try await store.files.beginUpload(of: task, bucket: destination.bucket, key: key, at: clock.now)
         let id = try await client.createUpload(key, ObjectTerms(destination, mark: mark, mediaType: mediaType))
-        guard try await store.note(upload: id, row: row, bucket: destination.bucket, key: key, at: clock.now) else {
+        guard try await store.files.note(upload: id, row: row, bucket: destination.bucket, key: key, at: clock.now)
+        else {
             throw BucketFault.uploadIsUseless
         }
         return MultipartUpload {

@@ -11,8 +11,8 @@ extension Scheduler {
         let now = clock.now
         guard agenda.withLock({ $0.takeDue(at: now) }) else { return }
         do {
-            outlet.handle(try await store.expireTasks(at: clock.now, limit: Store.commandGroup))
-            outlet.handle(try await store.expireQuestions(at: clock.now, limit: Store.commandGroup))
+            outlet.handle(try await store.tasks.expire(at: clock.now, limit: Store.Tasks.commandGroup))
+            outlet.handle(try await store.questions.expire(at: clock.now, limit: Store.Tasks.commandGroup))
         } catch {
             if Store.Obstacle(error) != .away {
                 log.error("tasks that timed out could not be stored", ("error", "\(error)"))
@@ -66,10 +66,10 @@ extension Scheduler {
         do {
             guard let cursor else {
                 outlet.handle(
-                    try await store.settle(ended.settlements, of: sessions, cookies: jars, at: snapshot.now))
+                    try await store.tasks.settle(ended.settlements, of: sessions, cookies: jars, at: snapshot.now))
                 return (nil, [], [])
             }
-            let taken = try await store.advance(
+            let taken = try await store.tasks.advance(
                 settling: ended.settlements, of: sessions, cookies: jars, after: cursor, through: sieve,
                 at: snapshot.now, pick: { [agenda] queue in agenda.withLock { $0.pick(queue) } })
             let claimed = taken.claimed ?? []
@@ -97,7 +97,7 @@ extension Scheduler {
     private func takeBackLost() async {
         let known = Set(flights.keys).union(batch.settlements.lazy.map(\.task))
         do {
-            outlet.handle(try await store.takeBack(but: known, at: clock.now))
+            outlet.handle(try await store.tasks.takeBack(but: known, at: clock.now))
             commits.hasLostTasks = false
         } catch {
             if Store.Obstacle(error) != .away { log.error("tasks could not be put back", ("error", "\(error)")) }
@@ -147,7 +147,7 @@ extension Scheduler {
         let (isIdle, now) = (hasNothingToDo, clock.monotonic())
         guard agenda.withLock({ $0.asksDueTime(isIdle: isIdle, monotonic: now) }) else { return }
         let next: Timestamp?
-        do { next = try await store.nextDueTime() } catch { next = clock.now + .seconds(1) }
+        do { next = try await store.tasks.nextDueTime() } catch { next = clock.now + .seconds(1) }
         agenda.withLock { $0.note(due: next) }
     }
 
@@ -177,12 +177,12 @@ extension Scheduler {
 
     /// A log whose lines name a task of which only the row is known, or its row if the name cannot be read.
     func logger(of task: TaskID) async -> Log {
-        guard let name = try? await store.name(of: task) else { return log.with("row", task.rawValue) }
+        guard let name = try? await store.tasks.name(of: task) else { return log.with("row", task.rawValue) }
         return log.of(name)
     }
 
     private func store(_ settlement: Settlement) async throws {
-        outlet.handle(try await store.settle([settlement], at: clock.now))
+        outlet.handle(try await store.tasks.settle([settlement], at: clock.now))
     }
 
     private func begin(_ task: ClaimedTask, _ lane: QueuedLane) async {
@@ -193,7 +193,7 @@ extension Scheduler {
             return
         }
         do {
-            let task = try await store.withBody(task)
+            let task = try await store.tasks.withBody(task)
             let session = try await known(task.session, revision: lane.revision)
             try checkBuckets(of: task.specification)
             let transfer = try Transfer(
@@ -202,7 +202,7 @@ extension Scheduler {
             if let other = task.progress.node, other != store.node {
                 // Files from before the task moved to that node are outdated.
                 try await folder.remove(folder.partial(task.id.rawValue))
-                try await store.discardFiles(of: task.id, task.progress, at: clock.now)
+                try await store.files.discard(of: task.id, task.progress, at: clock.now)
             }
             try await cache.cookies.hold(task.session, store)
             agenda.withLock { $0.began(in: lane) }

@@ -13,7 +13,7 @@ extension Scheduler {
         let (id, name, inbox) = (flight.transfer.id, flight.transfer.name, inbox)
         turn.errands.append { [self] in
             do {
-                let (answer, aftermath) = try await store.consult(question, at: clock.now)
+                let (answer, aftermath) = try await store.cache.consult(question, at: clock.now)
                 outlet.handle(aftermath)
                 inbox.tell(.event(id, Incident(.consulted(answer))))
             } catch {

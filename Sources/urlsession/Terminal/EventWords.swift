@@ -38,7 +38,7 @@ extension Words {
             return "has its content, \(bytes(data.length)), \(data.digest.algorithm) \(data.digest.value)"
         case .taskDidFinishCollectingMetrics:
             let data: TaskMetrics = try event.data.read()
-            let requests = count(Int64(data.transactionMetrics.count), "request")
+            let requests = data.transactionMetrics.count.counted("request")
             return "took \(duration(data.taskInterval.duration)) and \(requests)"
         case .taskDidComplete:
             let data: EventData.DidComplete = try event.data.read()

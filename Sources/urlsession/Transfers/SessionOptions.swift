@@ -22,7 +22,7 @@ struct SessionOptions: Sendable, Equatable {
         tries = words.number("tries")
         seconds = words.seconds("max-time")
         connections = words.number("connections")
-        rate = words.rate("limit-rate")
+        rate = words.bytes("limit-rate")
         if let seconds, !(0.001...315_360_000).contains(seconds) {
             throw CallWords.Fault(
                 text: "--max-time must be more than 0 and at most ten years: \(words.text("max-time") ?? "")",
