@@ -93,7 +93,7 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .authorized(Access.Found())) == "consulting consult")
         transfer.attempt.reuse = Reuse(key: CacheKey())
         for (answer, effects) in [
-            (CacheAnswer.load(confirming: nil, leads: true), "asking start"), (.follow, "finishing release"),
+            (CacheAnswer.load(confirming: nil, leads: true), "asking start"), (.follow, "ready settle"),
             (.fail, "ready settle"), (.gone, "ready settle"),
         ] {
             var next = transfer

@@ -181,7 +181,7 @@ struct TransferWalk {
             var finished = ObjectWriter.Finished(digests: [.sha256: [0xAA]])
             if Int.random(in: 0..<4, using: &random) == 0 { finished.fault = .unexpected("refused") }
             owed.append(.wrote(exchange, .finished(finished)))
-        case .place, .completeObject, .settle, .ask, .release: isOver = true
+        case .place, .completeObject, .settle, .ask: isOver = true
         default: break
         }
     }

@@ -160,6 +160,8 @@ extension Store.Cache {
         _ transaction: Transaction
     ) throws -> Bool {
         let db = transaction.db
+        // The entry that a 304 confirmed may have gone since.
+        let landing = try landing.flatMap { try store.files.isStored($0.content, db) ? $0 : nil }
         guard let flight = try live.flight.flatMap({ try flight($0, db) }) else {
             if let landing { try land(landing, in: nil, of: live, transaction) }
             return false
@@ -170,7 +172,11 @@ extension Store.Cache {
         if let landing {
             try land(landing, in: leads ? flight : nil, of: live, transaction)
         } else if leads {
-            return try handOver(flight, of: live.id, progress, transaction)
+            guard try handOver(flight, of: live.id, progress, transaction), var rest = progress else { return false }
+            rest.forgetBytes()
+            rest.adoptedFile = nil
+            try store.tasks.saveProgress(rest, live, transaction)
+            return true
         }
         if !leads { try endIfEmpty(flight.id, transaction) }
         return false
@@ -271,15 +277,20 @@ extension Store.Cache {
     /// Passes on the place of a leader that is completed, and whose transfer has ended since.
     func handOverFlight(led settlement: Settlement, _ transaction: Transaction) throws {
         let led = try transaction.db.first(
-            "SELECT id, leader, result, is_reusable FROM flight WHERE leader = ?1", settlement.task.rawValue
+            """
+            SELECT id, leader, result, is_reusable FROM flight WHERE leader = ?1 \
+            AND NOT EXISTS (SELECT 1 FROM live WHERE task = ?1)
+            """, settlement.task.rawValue
         ) { Flight($0) }
         if let led { _ = try handOver(led, of: settlement.task, settlement.progress, transaction) }
     }
 
     /// Releases the followers that may only reuse what RFC 9111 allows.
-    func forbidReuse(of flight: Int64?, _ transaction: Transaction) throws {
-        guard let flight else { return }
-        try transaction.db.execute("UPDATE flight SET is_reusable = 0, releasing = 1 WHERE id = ?1", flight)
+    func forbidReuse(by live: LiveTask, _ transaction: Transaction) throws {
+        guard let flight = live.flight else { return }
+        let isLed = try transaction.db.change(
+            "UPDATE flight SET is_reusable = 0, releasing = 1 WHERE id = ?1 AND leader = ?2", flight, live.id.rawValue)
+        guard isLed > 0 else { return }
         try releaseFollowers(of: flight, limit: Self.followersAtOnce, transaction)
     }
 

@@ -173,18 +173,6 @@ extension Store.Cache {
     ) throws -> Int64? {
         guard let place = try store.files.refer(to: landing.content, app, transaction) else { return nil }
         let db = transaction.db
-        if isEntry {
-            // The newer response for the same requests replaces the older one.
-            let older = try db.all(
-                """
-                SELECT id, app, document, length, digest, bytes, file, object FROM cached \
-                WHERE app = ?1 AND selector = ?2 ORDER BY id DESC LIMIT ?3
-                """, app.rawValue, mark(landing.key), Self.variantsRead
-            ) { self.storedResponse($0) }
-            for case let entry? in older where entry.cached.selecting == landing.cached.selecting {
-                try remove(cached: entry.row, transaction)
-            }
-        }
         let row = try db.insert(
             """
             INSERT INTO cached (app, selector, url, document, length, digest, bytes, file, object, used_at) \
@@ -193,6 +181,18 @@ extension Store.Cache {
             app.rawValue, isEntry ? mark(landing.key) : nil, mark(landing.key.url),
             documents.encode(landing.cached, sealedAs: Self.contextOfCached(app), if: true), landing.content.length,
             landing.content.digest.value, place.bytes, place.file, place.object, transaction.now.milliseconds)
+        if isEntry {
+            // The newer response for the same requests replaces the older one.
+            let older = try db.all(
+                """
+                SELECT id, app, document, length, digest, bytes, file, object FROM cached \
+                WHERE app = ?1 AND selector = ?2 ORDER BY id DESC LIMIT ?3
+                """, app.rawValue, mark(landing.key), Self.variantsRead
+            ) { self.storedResponse($0) }
+            for case let entry? in older where entry.row != row && entry.cached.selecting == landing.cached.selecting {
+                try remove(cached: entry.row, transaction)
+            }
+        }
         let weight = landing.content.length + Self.weightOfEntry
         transaction.change(cacheOf: app) {
             $0.bytes += weight

@@ -40,6 +40,8 @@ package struct Settlement: Sendable {
         case interrupted(TaskProgress)
         /// Bytes were synced while the transfer continues.
         case advanced(TaskProgress)
+        /// The store has released the task already, and its progress with it.
+        case released
     }
 
     package var task: TaskID
@@ -132,7 +134,7 @@ extension Store.Tasks {
     private func apply(
         _ settlement: Settlement, to live: LiveTask, of session: SessionEntry, _ transaction: Transaction
     ) throws {
-        if settlement.isNotReusable { try store.cache.forbidReuse(of: live.flight, transaction) }
+        if settlement.isNotReusable { try store.cache.forbidReuse(by: live, transaction) }
         var live = live
         if let landing = settlement.landing, !settlement.isCompletion {
             try store.cache.land(landing, of: live, transaction)
@@ -166,6 +168,7 @@ extension Store.Tasks {
             try move(
                 live, .noRoom(needed: needed, kept: kept, notBefore: notBefore), progress: progress, letsGo: true,
                 transaction)
+        case .released: try move(live, .interrupted, letsGo: true, transaction)
         case .interrupted(let progress):
             try move(live, .interrupted, progress: progress, letsGo: true, transaction)
         case .advanced(let progress):
@@ -183,6 +186,7 @@ extension Store.Tasks {
                 progress.forgetBytes()
                 try saveProgress(progress, live, transaction)
             }
+        case .released: break
         case .retry(_, _, let progress), .asked(_, _, _, let progress), .interrupted(let progress),
             .waitsForDisk(_, _, let progress), .advanced(let progress):
             try saveProgress(progress, live, transaction)
@@ -331,7 +335,7 @@ extension Settlement {
     /// The progress from which the next attempt continues; `nil` if the task completed.
     var progress: TaskProgress? {
         switch verdict {
-        case .completed: nil
+        case .completed, .released: nil
         case .retry(_, _, let progress), .asked(_, _, _, let progress), .waitsForDisk(_, _, let progress),
             .interrupted(let progress), .advanced(let progress):
             progress

@@ -74,8 +74,6 @@ extension Transfer {
         case consult
         /// Tells the store that the response may not be reused.
         case forbidReuse
-        /// Ends the transfer of a task that the store has released.
-        case release
         case fetchBody
         /// Begins connections for which there are slots. With `proceeds`, the machine is notified when that is done.
         case widen(proceeds: Bool)

@@ -68,8 +68,7 @@ extension Transfer {
         stage = .ready
         switch answer {
         case .follow:
-            stage = .finishing
-            return [.release]
+            return [.settle(Settlement(task: id, .released))]
         case _ where stop != nil: return [.settle(Settlement(task: id, .interrupted(progress)))]
         case .gone: return [.settle(Settlement(task: id, .interrupted(progress)))]
         case .load(let stored, let leads):

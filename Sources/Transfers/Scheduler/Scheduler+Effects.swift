@@ -44,7 +44,6 @@ extension Scheduler {
             var settlement = Settlement(task: id, .advanced(flight.transfer.progress))
             settlement.isNotReusable = true
             batch.settlements.append(settlement)
-        case .release: release(id)
         case .fetchBody: await fetchBody(of: flight.transfer)
         case .widen(let proceeds):
             await widen(id)
