@@ -103,7 +103,7 @@ struct Ledger {
             WHERE place IS NOT NULL GROUP BY place, length) AS shared) AS BIGINT) AS shared \
             FROM app a LEFT JOIN cache k ON k.app = a.id) AS caches \
             WHERE entries <> counted OR bytes <> weighed OR shared_bytes <> shared
-            """, Store.weightOfEntry
+            """, Store.Cache.weightOfEntry
         ) { row in "cache of app \(row.integer(0)): \((1...6).map { row.integer(.position($0)) })" }
             + db.all(
                 """

@@ -12,7 +12,7 @@ typealias WireJSON = Wire.JSON
         "taskIdentifier", "kind", "state", "phase", "waitingFor", "outcome", "originalRequest", "currentRequest",
         "redirects", "response", "priority", "countOfBytesReceived", "countOfBytesSent",
         "countOfBytesFetchedTwice", "countOfBytesExpectedToReceive",
-        "countOfBytesExpectedToSend", "progress", "attempts", "error", "content", "createdAt", "startedAt",
+        "countOfBytesExpectedToSend", "progress", "attempts", "error", "cacheStatus", "content", "createdAt", "startedAt",
         "completedAt", "revision", "clientTaskId", "group", "taskDescription", "metadata", "earliestBeginDate",
         "confirmBeforeStart", "expectedDigest", "maximumContentLength", "ifNoneMatch", "acceptableStatusCodes",
         "failOnHTTPError", "destination", "retryOf", "segments", "mirrors", "pieces", "segmentStates",
