@@ -219,7 +219,7 @@ struct CacheStoreTests {
         let claimed = try await fixture.claim()
         #expect(claimed.map(\.id) == [task])
         #expect(claimed.first?.progress.adoptedFile == file)
-        if let file { #expect(try await store.isNeeded(file: file)) }
+        if let file { #expect(try await store.files.isNeeded(file: file)) }
         #expect(try await ask(task).leads)
         try await land(task, landing())
         try await expectSoundLedger(fixture)

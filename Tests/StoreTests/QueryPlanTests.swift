@@ -34,7 +34,6 @@ import Testing
         ),
         ("SELECT 0 WHERE EXISTS (SELECT 1 FROM question WHERE releasing = 1)", "the first of indexes of those alone"),
         ("SELECT id FROM flight WHERE releasing = 1 ORDER BY id LIMIT 20", "twenty of an index of those alone"),
-        ("SELECT id, leader, result, is_reusable, CASE", "in the order of its key, as many as are asked for"),
         ("SELECT id FROM cached WHERE app = (SELECT app FROM cache", "the first of an index by size, then by age"),
         (
             "SELECT public_id FROM question WHERE releasing = 1 ORDER BY id LIMIT 20",

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Formats
 import Testing
 
 @testable import Store
@@ -62,7 +63,7 @@ struct SharedContentTests {
                 digest: ContentDigest(algorithm: .sha256, value: "ab"))
             return Settlement(task: id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content))
         }
-        let aftermath = try await fixture.store.settle(settlements, at: fixture.now)
+        let aftermath = try await fixture.store.tasks.settle(settlements, at: fixture.now)
         #expect(aftermath.filesToRemove == ["contents/00/\(tasks[1].rawValue)"])
         #expect(try await fixture.store.apps.read(session.app).storedBytesOnDisk == Self.length)
         try await expectSoundLedger(fixture)

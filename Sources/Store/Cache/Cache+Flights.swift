@@ -347,8 +347,8 @@ extension Store.Cache {
         let before = store.strayFlights.withLock { $0 }
         let flights = try db.all(
             """
-            SELECT id, leader, result, is_reusable, CASE WHEN leader IS NULL THEN 1 ELSE NOT EXISTS \
-            (SELECT 1 FROM live WHERE task = flight.leader AND flight = flight.id AND stage <> 'suspended') END AS stray \
+            SELECT id, leader, result, is_reusable, CASE WHEN leader IS NOT NULL AND EXISTS (SELECT 1 FROM live \
+            WHERE task = flight.leader AND flight = flight.id AND stage <> 'suspended') THEN 0 ELSE 1 END AS stray \
             FROM flight WHERE id > ?1 ORDER BY id LIMIT ?2
             """, before.cursor, rows
         ) { (flight: Flight($0), isStray: $0.bool("stray")) }
