@@ -106,6 +106,29 @@ struct TransferTests {
         #expect(Self.feed(&stopped, .consulted(.load(confirming: nil, leads: true))) == "ready settle")
     }
 
+    @Test func `Interrupted segments go on once the store was consulted`() throws {
+        var progress = TaskProgress()
+        var record = SegmentRecord(total: 40 << 20)
+        record.held = [HeldRange(0, 1 << 20)]
+        let point = ResumePoint {
+            $0.url = Self.url
+            $0.entityTag = "\"v\""
+            $0.totalLength = 40 << 20
+        }
+        progress.kept = .segments(record, point, source: 0)
+        var transfer = try Self.transfer(progress) {
+            $0.segments = .count(4)
+            $0.request.cachePolicy = .useProtocolCachePolicy
+        }
+        #expect(Self.feed(&transfer, .begin) == "ready note authorize")
+        #expect(Self.feed(&transfer, .authorized(Access.Found())) == "consulting consult")
+        transfer.attempt.reuse = Reuse(key: CacheKey())
+        #expect(Self.feed(&transfer, .consulted(.load(confirming: nil, leads: true))) == "ready find")
+        #expect(Self.feed(&transfer, .found(size: 40 << 20)) == "segmented keep note authorize")
+        #expect(
+            Self.feed(&transfer, .authorized(Access.Found())) == "segmented resumeSegments show widenLater widen")
+    }
+
     @Test func `Requests with conditions or ranges of their own, uploads and objects consult no cache`() throws {
         let changes: [(inout TaskSpecification) -> Void] = [
             { $0.request.headers.append("Range", "bytes=0-1") }, { $0.ifNoneMatch = "\"a\"" },

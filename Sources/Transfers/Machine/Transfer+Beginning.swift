@@ -23,7 +23,7 @@ extension Transfer {
             stage = .fetchingBody
             return effects + [.fetchBody]
         }
-        return effects + (progress.kept.segments == nil ? ready(world) : [.find])
+        return effects + (progress.kept.segments == nil || consultsCache ? ready(world) : [.find])
     }
 
     private mutating func ready(_ world: Surroundings) -> [Effect] {

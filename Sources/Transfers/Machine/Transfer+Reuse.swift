@@ -74,7 +74,7 @@ extension Transfer {
         case .load(let stored, let leads):
             attempt.reuse?.leads = leads
             attempt.reuse?.stored = attempt.resuming == nil ? stored : nil
-            return start(world)
+            return progress.kept.segments == nil ? start(world) : [.find]
         case .use(let stored, _) where !canServe(stored): return start(world)
         case .use(let stored, let status): return serve(stored, status, world)
         case .fail: return end(TaskError(.resourceUnavailable, failingURL: taskURL.text))
