@@ -108,8 +108,10 @@ struct TransferTests {
 
     @Test func `Interrupted segments go on once the store was consulted`() throws {
         var progress = TaskProgress()
-        var record = SegmentRecord(total: 40 << 20)
-        record.held = [HeldRange(0, 1 << 20)]
+        let record = SegmentRecord {
+            $0.total = 40 << 20
+            $0.held = [HeldRange(0, 1 << 20)]
+        }
         let point = ResumePoint {
             $0.url = Self.url
             $0.entityTag = "\"v\""
