@@ -45,7 +45,7 @@ package final class APIServer: Sendable {
 
     package var routes: [Route] {
         [
-            appRoutes, ownAppRoutes, sessionRoutes, taskRoutes, batchRoutes, eventRoutes, attachmentRoutes,
+            appRoutes, ownAppRoutes, cacheRoutes, sessionRoutes, taskRoutes, batchRoutes, eventRoutes, attachmentRoutes,
             systemRoutes, indexRoutes, nodeRoutes, pageRoutes,
             bodyRoutes, contentRoutes, launchRoutes, questionRoutes, credentialRoutes, refreshRoutes, conditionsRoutes,
         ].flatMap { $0 }

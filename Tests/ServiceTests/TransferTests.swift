@@ -87,6 +87,65 @@ struct TransferTests {
         #expect(transfer.progress.kept.point == nil)
     }
 
+    @Test func `A task with a cache policy consults the store first, once`() throws {
+        var transfer = try Self.transfer { $0.request.cachePolicy = .useProtocolCachePolicy }
+        #expect(Self.feed(&transfer, .begin) == "ready note authorize")
+        #expect(Self.feed(&transfer, .authorized(Access.Found())) == "consulting consult")
+        transfer.attempt.reuse = Reuse(key: CacheKey())
+        for (answer, effects) in [
+            (CacheAnswer.load(confirming: nil, leads: true), "asking start"), (.follow, "ready settle"),
+            (.fail, "ready settle"), (.gone, "ready settle"),
+        ] {
+            var next = transfer
+            #expect(Self.feed(&next, .consulted(answer)) == effects)
+            guard case .load = answer else { continue }
+            #expect(Self.feed(&next, .authorized(Access.Found())) == "asking")
+        }
+        var stopped = transfer
+        #expect(Self.feed(&stopped, .stop(.decided)) == "consulting")
+        #expect(Self.feed(&stopped, .consulted(.load(confirming: nil, leads: true))) == "ready settle")
+    }
+
+    @Test func `Interrupted segments go on once the store was consulted`() throws {
+        var progress = TaskProgress()
+        let record = SegmentRecord {
+            $0.total = 40 << 20
+            $0.held = [HeldRange(0, 1 << 20)]
+        }
+        let point = ResumePoint {
+            $0.url = Self.url
+            $0.entityTag = "\"v\""
+            $0.totalLength = 40 << 20
+        }
+        progress.kept = .segments(record, point, source: 0)
+        var transfer = try Self.transfer(progress) {
+            $0.segments = .count(4)
+            $0.request.cachePolicy = .useProtocolCachePolicy
+        }
+        #expect(Self.feed(&transfer, .begin) == "ready note authorize")
+        #expect(Self.feed(&transfer, .authorized(Access.Found())) == "consulting consult")
+        transfer.attempt.reuse = Reuse(key: CacheKey())
+        #expect(Self.feed(&transfer, .consulted(.load(confirming: nil, leads: true))) == "ready find")
+        #expect(Self.feed(&transfer, .found(size: 40 << 20)) == "segmented keep note authorize")
+        #expect(
+            Self.feed(&transfer, .authorized(Access.Found())) == "segmented resumeSegments show widenLater widen")
+    }
+
+    @Test func `Requests with conditions or ranges of their own, uploads and objects consult no cache`() throws {
+        let changes: [(inout TaskSpecification) -> Void] = [
+            { $0.request.headers.append("Range", "bytes=0-1") }, { $0.ifNoneMatch = "\"a\"" },
+            { $0.request.method = "POST" }, { $0.mirrors = ["https://b.example/x"] },
+            { $0.request.headers.append("if-modified-since", "x") }, { $0.destinationObject = ObjectDestination() },
+        ]
+        for change in changes {
+            let transfer = try Self.transfer {
+                $0.request.cachePolicy = .useProtocolCachePolicy
+                change(&$0)
+            }
+            #expect(!transfer.consultsCache)
+        }
+    }
+
     @Test func `A task with a begin question asks it before its first request`() throws {
         var transfer = try Self.transfer { $0.confirmBeforeStart = true }
         #expect(Self.feed(&transfer, .begin) == "ready ask")
@@ -267,7 +326,7 @@ struct TransferTests {
         let plain = try transfer()
         let object = try transfer(hasContentsBucket: true)
         return [
-            at(.ready, plain), at(.fetchingBody, plain), at(.asking(exchange), plain),
+            at(.ready, plain), at(.consulting, plain), at(.fetchingBody, plain), at(.asking(exchange), plain),
             (inSegments.stage.word, inSegments),
             at(.verifying(whole), plain), at(.writing(Transfer.Writing(exchange: exchange, result: whole)), object),
             at(.finishing, plain),
@@ -279,7 +338,8 @@ struct TransferTests {
         let part = ContentPart(number: 1, offset: 0, bytes: [1], plan: PartPlan(expected: 8))
         let finished = ObjectWriter.Finished(digests: [.sha256: [0xAA]])
         return [
-            .found(size: 8), .authorized(Access.Found()), .failed(.start(Unexpected())),
+            .found(size: 8), .authorized(Access.Found()), .consulted(.load(confirming: nil, leads: true)),
+            .failed(.start(Unexpected())),
             .informational(exchange, head(104)),
             .head(exchange, content(8), HeadJudgement(.keep(at: 0), .append(at: 0))),
             .durable(exchange, 4, nil), .part(exchange, part), .wrote(exchange, .finished(finished)),
@@ -292,6 +352,7 @@ struct TransferTests {
     private static let table = """
         ready found: ready note authorize
         ready authorized: asking start
+        ready consulted: ready
         ready failed: ready note settle
         ready informational: ready
         ready head: ready
@@ -304,8 +365,23 @@ struct TransferTests {
         ready read: ready
         ready wanted: ready
         ready stop: ready
+        consulting found: consulting
+        consulting authorized: consulting
+        consulting consulted: asking start
+        consulting failed: consulting note settle
+        consulting informational: consulting
+        consulting head: consulting
+        consulting durable: consulting record
+        consulting part: consulting
+        consulting wrote: consulting
+        consulting ended: consulting
+        consulting connect: consulting
+        consulting widened: consulting
+        consulting read: consulting
+        consulting stop: consulting
         fetchingBody found: fetchingBody
         fetchingBody authorized: fetchingBody
+        fetchingBody consulted: fetchingBody
         fetchingBody failed: fetchingBody note note settle
         fetchingBody informational: fetchingBody
         fetchingBody head: fetchingBody
@@ -320,6 +396,7 @@ struct TransferTests {
         fetchingBody stop: fetchingBody
         asking found: asking
         asking authorized: asking
+        asking consulted: asking
         asking failed: asking note settle
         asking informational: asking
         asking head: asking arrived
@@ -334,6 +411,7 @@ struct TransferTests {
         asking stop: asking stop
         segmented found: segmented
         segmented authorized: segmented resumeSegments show widenLater widen
+        segmented consulted: segmented
         segmented failed: segmented note settle
         segmented informational: segmented
         segmented head: segmented widenLater
@@ -348,6 +426,7 @@ struct TransferTests {
         segmented stop: segmented stop
         verifying found: verifying
         verifying authorized: verifying
+        verifying consulted: verifying
         verifying failed: verifying note settle
         verifying informational: verifying
         verifying head: verifying
@@ -362,6 +441,7 @@ struct TransferTests {
         verifying stop: verifying
         writing found: writing
         writing authorized: writing
+        writing consulted: writing
         writing failed: writing note settle
         writing informational: writing
         writing head: writing arrived
@@ -376,6 +456,7 @@ struct TransferTests {
         writing stop: writing
         finishing found: finishing
         finishing authorized: finishing
+        finishing consulted: finishing
         finishing failed: finishing note settle
         finishing informational: finishing
         finishing head: finishing

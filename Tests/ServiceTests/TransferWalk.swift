@@ -58,7 +58,9 @@ struct TransferWalk {
         case 3:
             let body = BodyLocation(place: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
             transfer = try TransferTests.transfer(kind: .upload, body: body)
-        default: transfer = try TransferTests.transfer(progress)
+        default:
+            let policy = CachePolicy.allCases.randomElement(using: &random)
+            transfer = try TransferTests.transfer(progress) { $0.request.cachePolicy = policy }
         }
     }
 
@@ -163,6 +165,10 @@ struct TransferWalk {
         case .start(let exchange): running.insert(exchange)
         case .stop(let exchange): stopped.insert(exchange)
         case .authorize: owed.append(.authorized(Access.Found()))
+        case .consult:
+            transfer.attempt.reuse = Reuse(key: CacheKey())
+            let answers = [CacheAnswer.load(confirming: nil, leads: true), .follow, .fail, .gone]
+            owed.append(.consulted(answers.randomElement(using: &random) ?? .gone))
         case .find: owed.append(.found(size: Bool.random(using: &random) ? Self.total : nil))
         case .widen(let proceeds): try widen(proceeds: proceeds)
         case .replace(_, let source):

@@ -13,6 +13,8 @@ package struct TaskProgress: Shape {
     package var node: String?
     /// Whether segments failed, so that only one request at a time is sent, to the task's own URL.
     package var avoidsSegments = false
+    /// Whether the cache and the transfers of other tasks have proved useless, so that the task transfers for itself.
+    package var avoidsCache = false
     /// The number of bytes that must be received again, because they were unrecorded at a kill or could not be resumed.
     package var bytesFetchedTwice: Int64 = 0
     /// Received bytes that are in no stored part: they are fetched twice if the end of the attempt is never recorded.
@@ -58,6 +60,7 @@ package struct TaskProgress: Shape {
         members.sparse("version", &version, unless: 0)
         members.optional("node", &node)
         members.sparse("avoidsSegments", &avoidsSegments, unless: false)
+        members.sparse("avoidsCache", &avoidsCache, unless: false)
         members.sparse("bytesFetchedTwice", &bytesFetchedTwice, unless: 0)
         members.sparse("bytesInMemory", &bytesInMemory, unless: 0)
         members.member("redirects", &redirects)

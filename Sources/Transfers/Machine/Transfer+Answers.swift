@@ -47,6 +47,9 @@ extension Transfer {
             progress.forgetBytes()
         default: break
         }
+        if attempt.reuse?.leads == true, (200..<300).contains(head.status), !mayBeReused(head) {
+            effects.append(.forbidReuse)
+        }
         attempt.restartCause = nil
         attempt.mediaType = head.fields["Content-Type"].flatMap { MediaType($0) == nil ? nil : $0 }
         if specification.kind == .download {

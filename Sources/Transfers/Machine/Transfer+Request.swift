@@ -95,6 +95,8 @@ extension Transfer {
         if let resuming = attempt.resuming {
             for field in resuming.requestFields.fields { fields.set(field.name, field.value) }
             fields.remove("If-None-Match")
+        } else if let stored = attempt.reuse?.stored {
+            for field in stored.cached.conditions?.fields ?? [] { fields.set(field.name, field.value) }
         }
         for field in bucketAccess?.fields.fields ?? [] { fields.set(field.name, field.value) }
         if let token = attempt.access.credential?.token { fields.set("Authorization", "Bearer \(token)") }

@@ -18,6 +18,8 @@ struct Transfer: Sendable {
     enum Stage: Sendable {
         /// No exchange is in flight, and each one that has ended is judged.
         case ready
+        /// The store decides whether the cache or another task's transfer serves the task.
+        case consulting
         /// The body is fetched from its bucket.
         case fetchingBody
         case asking(ExchangeID)
@@ -149,6 +151,8 @@ struct Attempt: Sendable {
     var mediaType: String?
     /// A piece of the content whose digest is not the expected one.
     var wrongPiece: Range<Int64>?
+    /// Set once the attempt has consulted the cache.
+    var reuse: Reuse?
 }
 
 extension Transfer {

@@ -39,6 +39,11 @@ extension Scheduler {
                 Settlement(task: id, .advanced(flight.transfer.progress), resumption: resumption))
         case .adopt, .find, .removePartialFile, .keep: await prepareFile(effect, flight.transfer)
         case .authorize: await authorize(flight)
+        case .consult: consult(flight)
+        case .forbidReuse:
+            var settlement = Settlement(task: id, .advanced(flight.transfer.progress))
+            settlement.isNotReusable = true
+            batch.settlements.append(settlement)
         case .fetchBody: await fetchBody(of: flight.transfer)
         case .widen(let proceeds):
             await widen(id)
