@@ -110,7 +110,7 @@ struct TaskLifeTests {
                 nil, queued, nil, nil, nil, nil, ended, nil,
             ]
         ),
-        (finished, Array(repeating: nil, count: 18)),
+        (finished, Array(repeating: nil, count: 19)),
         (
             following,
             [

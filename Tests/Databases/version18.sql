@@ -327,72 +327,72 @@ INSERT INTO event VALUES(1,2,'task.didFinishCollectingMetrics',1,1800000000000,N
 INSERT INTO event VALUES(1,3,'task.didComplete',1,1800000000000,X'312c302c302c302c30');
 INSERT INTO event VALUES(1,4,'task.didReceiveChallenge',4,1800000000000,X'71');
 CREATE TABLE IF NOT EXISTS "live" (
-            task INTEGER PRIMARY KEY,
-            app INTEGER NOT NULL,
-            session INTEGER NOT NULL,
-            lane INTEGER NOT NULL,
-            number INTEGER NOT NULL,
-            kind TEXT NOT NULL CHECK (kind = 'download' OR kind = 'upload'),
-            stage TEXT NOT NULL CHECK (
-                stage = 'suspended' OR stage = 'delayed' OR stage = 'queued' OR stage = 'active' OR
-                stage = 'retryWait' OR stage = 'waitingForConnectivity' OR stage = 'awaitingAnswer' OR
-                stage = 'quarantined' OR stage = 'waitingForDisk' OR stage = 'following'),
-            priority REAL NOT NULL,
-            due_at INTEGER,
-            begins_at INTEGER,
-            resource_deadline INTEGER,
-            resource_remaining INTEGER,
-            body INTEGER,
-            progress_document BLOB,
-            move_document BLOB,
-            disk_needed INTEGER NOT NULL DEFAULT 0,
-            disk_kept INTEGER NOT NULL DEFAULT 0,
-            disk_not_before INTEGER NOT NULL DEFAULT 0,
-            crashes INTEGER NOT NULL DEFAULT 0,
-            question INTEGER,
-            node TEXT,
-            left_by TEXT,
-            held_by TEXT,
-            flight INTEGER,
-            is_strict INTEGER NOT NULL DEFAULT 0
-        ) STRICT;
+    task INTEGER PRIMARY KEY,
+    app INTEGER NOT NULL,
+    session INTEGER NOT NULL,
+    lane INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    kind TEXT NOT NULL CHECK (kind = 'download' OR kind = 'upload'),
+    stage TEXT NOT NULL CHECK (
+        stage = 'suspended' OR stage = 'delayed' OR stage = 'queued' OR stage = 'active' OR
+        stage = 'retryWait' OR stage = 'waitingForConnectivity' OR stage = 'awaitingAnswer' OR
+        stage = 'quarantined' OR stage = 'waitingForDisk' OR stage = 'following'),
+    priority REAL NOT NULL,
+    due_at INTEGER,
+    begins_at INTEGER,
+    resource_deadline INTEGER,
+    resource_remaining INTEGER,
+    body INTEGER,
+    progress_document BLOB,
+    move_document BLOB,
+    disk_needed INTEGER NOT NULL DEFAULT 0,
+    disk_kept INTEGER NOT NULL DEFAULT 0,
+    disk_not_before INTEGER NOT NULL DEFAULT 0,
+    crashes INTEGER NOT NULL DEFAULT 0,
+    question INTEGER,
+    node TEXT,
+    left_by TEXT,
+    held_by TEXT,
+    flight INTEGER,
+    is_strict INTEGER NOT NULL DEFAULT 0
+) STRICT;
 INSERT INTO live VALUES(2,1,1,1,2,'download','suspended',0.5,NULL,NULL,NULL,604800000,NULL,NULL,NULL,0,0,0,0,NULL,NULL,NULL,NULL,NULL,0);
 INSERT INTO live VALUES(3,1,1,2,3,'download','queued',0.5,NULL,NULL,1800604800000,NULL,NULL,X'7b22617474656d707473223a7b22617474656d707473223a302c226661696c7572657353696e636550726f6772657373223a302c22686967686573744f6666736574223a302c22737461747573417474656d707473223a302c226e616d65417474656d707473223a302c227265737461727473223a302c226469676573744d69736d617463686573223a307d2c2264757261626c654f6666736574223a302c22726564697265637473223a5b5d2c227472616e73616374696f6e73223a5b5d2c22636f756e744f66427974657353656e74223a302c22636f756e744f6642797465735265636569766564223a302c226973436f6e6669726d6564223a66616c73652c2261757468656e7469636174696f6e223a5b5d7d',NULL,0,0,0,0,NULL,NULL,NULL,NULL,NULL,0);
 INSERT INTO live VALUES(4,1,1,3,4,'download','awaitingAnswer',0.5,NULL,NULL,1800604800000,NULL,NULL,X'7b22617474656d707473223a7b22617474656d707473223a302c226661696c7572657353696e636550726f6772657373223a302c22686967686573744f6666736574223a302c22737461747573417474656d707473223a302c226e616d65417474656d707473223a302c227265737461727473223a302c226469676573744d69736d617463686573223a307d2c2264757261626c654f6666736574223a302c22726564697265637473223a5b5d2c227472616e73616374696f6e73223a5b5d2c22636f756e744f66427974657353656e74223a302c22636f756e744f6642797465735265636569766564223a302c226973436f6e6669726d6564223a66616c73652c2261757468656e7469636174696f6e223a5b5d7d',NULL,0,0,0,0,1,NULL,NULL,NULL,NULL,0);
 CREATE TABLE cached (
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            app INTEGER NOT NULL,
-            selector BLOB,
-            url BLOB NOT NULL,
-            document BLOB NOT NULL,
-            length INTEGER NOT NULL,
-            digest TEXT NOT NULL,
-            bytes BLOB,
-            file TEXT,
-            object TEXT,
-            used_at INTEGER NOT NULL
-        ) STRICT;
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    app INTEGER NOT NULL,
+    selector BLOB,
+    url BLOB NOT NULL,
+    document BLOB NOT NULL,
+    length INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    bytes BLOB,
+    file TEXT,
+    object TEXT,
+    used_at INTEGER NOT NULL
+) STRICT;
 CREATE TABLE cache (
-            app INTEGER PRIMARY KEY,
-            entries INTEGER NOT NULL DEFAULT 0,
-            bytes INTEGER NOT NULL DEFAULT 0,
-            -- Of bytes that several rows refer to: their length for each reference but one.
-            shared_bytes INTEGER NOT NULL DEFAULT 0,
-            hits INTEGER NOT NULL DEFAULT 0,
-            revalidations INTEGER NOT NULL DEFAULT 0,
-            collapsed INTEGER NOT NULL DEFAULT 0
-        ) STRICT;
+    app INTEGER PRIMARY KEY,
+    entries INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL DEFAULT 0,
+    -- Of bytes that several rows refer to: their length for each reference but one.
+    shared_bytes INTEGER NOT NULL DEFAULT 0,
+    hits INTEGER NOT NULL DEFAULT 0,
+    revalidations INTEGER NOT NULL DEFAULT 0,
+    collapsed INTEGER NOT NULL DEFAULT 0
+) STRICT;
 CREATE TABLE flight (
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            app INTEGER NOT NULL,
-            selector BLOB NOT NULL,
-            -- None once the transfer has ended.
-            leader INTEGER,
-            -- The row of `cached` that followers share, if the origin has answered.
-            result INTEGER,
-            is_reusable INTEGER NOT NULL DEFAULT 1,
-            releasing INTEGER NOT NULL DEFAULT 0
-        ) STRICT;
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    app INTEGER NOT NULL,
+    selector BLOB NOT NULL,
+    -- None once the transfer has ended.
+    leader INTEGER,
+    -- The row of `cached` that followers share, if the origin has answered.
+    result INTEGER,
+    is_reusable INTEGER NOT NULL DEFAULT 1,
+    releasing INTEGER NOT NULL DEFAULT 0
+) STRICT;
 DELETE FROM sqlite_sequence;
 INSERT INTO sqlite_sequence VALUES('app',1);
 INSERT INTO sqlite_sequence VALUES('session',1);

@@ -282,7 +282,7 @@ struct TransferTests {
     }
 
     @Test func `What a reader waits for makes a connection give way`() throws {
-        var (_, transfer) = try Self.stages()[3]
+        var (_, transfer) = try Self.stages()[4]
         for connection in 10...12 as ClosedRange<UInt64> {
             _ = transfer.handle(.connect(source: 0, isOwn: false, positions: [:]), in: Self.world(connection))
         }
@@ -378,6 +378,7 @@ struct TransferTests {
         consulting connect: consulting
         consulting widened: consulting
         consulting read: consulting
+        consulting wanted: consulting
         consulting stop: consulting
         fetchingBody found: fetchingBody
         fetchingBody authorized: fetchingBody
