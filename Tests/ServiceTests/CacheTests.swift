@@ -213,7 +213,7 @@ struct CacheTests {
         try await ServiceStage.run { stage in
             let gate = Gate()
             defer { gate.open() }
-            let (session, leader, follower) = try await pair(stage, gate)
+            let (_, leader, follower) = try await pair(stage, gate)
             _ = try await stage.service.command(command, task: leader.id)
             try await expect(stage.completed(follower), .stored, stage)
             gate.open()
