@@ -17,8 +17,9 @@ struct Profile: Equatable {
     static let members = ["url", "key", "webhook-secret", "ca-file"]
 
     static let about = """
-        Profiles: parts that begin with [NAME] and have lines url = URL, key = KEY, webhook-secret = SECRET and ca-file = \
-        FILE. The one named default is used unless --profile or URLSESSION_PROFILE names another. Keep the file to yourself (mode 600).
+        Profiles: parts that begin with [NAME] and have lines url = URL, key = KEY, webhook-secret = SECRET and \
+        ca-file = FILE. The one named default is used unless --profile or URLSESSION_PROFILE names another. Keep the \
+        file to yourself (mode 600).
         """
 
     /// Parses a file of profiles; lines that begin with `#` are comments.

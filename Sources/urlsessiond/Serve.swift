@@ -148,6 +148,7 @@ struct Serve {
         settings.contents = buckets.contents(keys.masterKey, clock: clock, log: log)
         settings.contentRetention = configuration.contentRetention
         settings.unacknowledgedRetention = configuration.unacknowledgedRetention
+        settings.cacheCapacity = configuration.cacheCapacity
         settings.freeDiskFloor = configuration.freeDiskFloor
         return try Service(
             settings: settings, store: try place(), sealer: Sealer(masterKey: keys.masterKey),

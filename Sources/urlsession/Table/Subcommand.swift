@@ -12,7 +12,7 @@ struct Subcommand: Sendable {
         let name: String
         let kind: ValueKind
         let isOptional: Bool
-        /// Takes all words that are left. Only the last one.
+        /// Whether it takes all remaining words. Only for the last argument.
         let isRepeated: Bool
         let help: String
 
