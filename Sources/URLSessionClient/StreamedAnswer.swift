@@ -28,8 +28,7 @@ final class StreamedAnswer: NSObject, URLSessionDataDelegate {
     static func open(_ request: URLRequest, after knock: URLRequest) -> AsyncThrowingStream<Piece, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Piece.self, bufferingPolicy: .bufferingOldest(room))
-        let session = URLSession(
-            configuration: .ephemeral, delegate: StreamedAnswer(continuation), delegateQueue: nil)
+        let session = URLSession(configuration: .ephemeral, delegate: StreamedAnswer(continuation), delegateQueue: nil)
         // On another thread: the call waits for the session's queue, and cancelling a reader must not.
         continuation.onTermination = { _ in DispatchQueue.global().async { session.invalidateAndCancel() } }
         // Created first: an invalidated session creates no tasks.

@@ -104,8 +104,7 @@ struct Configuration {
         }
         bucketCredentials = values.text("bucket-credentials").map(LocalFile.absolute)
         environmentCredentials = BucketCredentials(environment: environment)
-        metadataEndpoint =
-            environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? InstanceCredentials.standardEndpoint
+        metadataEndpoint = environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? InstanceCredentials.standardEndpoint
         Self.checkTogether(listen: listen, isDevelopment: isDevelopment, &values)
         guard values.faults.isEmpty else { throw Faults(lines: values.faults) }
     }

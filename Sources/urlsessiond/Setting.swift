@@ -46,8 +46,7 @@ enum Setting {
         Option("--tls-key FILE", "PEM key of the certificate"),
         Option("--shutdown-timeout TIME", "limit for a clean end (8s)", .duration),
         Option("--log-format text|json", "format of the log", .choice(["text", "json"])),
-        Option(
-            "--log-level LEVEL", "lowest level of the log (info)", .choice(["debug", "info", "warning", "error"])),
+        Option("--log-level LEVEL", "lowest level of the log (info)", .choice(["debug", "info", "warning", "error"])),
     ]
 
     static func named(_ name: String) -> Option? { all.first { $0.name == name } }
