@@ -1,4 +1,4 @@
-/// An option of a program, of which parsing, help, completions and manual pages are made.
+/// An option of a program, from which parsing, help, completions and manual pages are derived.
 package struct Option: Sendable {
     /// `-o, --output PATH`.
     package let usage: String

@@ -13,7 +13,8 @@ enum Setting {
         Option("--data-dir DIR", "database, contents, keys (./urlsessiond-data)"),
         Option("--store URL", "postgresql://... in place of the database in --data-dir"),
         Option("--store-pooled", "prepare no statements, for a pooler in transaction mode before --store"),
-        Option("--roles ROLE[,...]", "the roles of this node, with --store: api, transfer, launch (all)", isRepeated: true),
+        Option(
+            "--roles ROLE[,...]", "the roles of this node, with --store: api, transfer, launch (all)", isRepeated: true),
         Option("--admin-key-file FILE", "the file of the operator's key (DATA_DIR/admin.key)"),
         Option("--master-key-file FILE", "the file of the key that seals secrets (DATA_DIR/master.key)"),
         Option("--new-master-key", "start without the key of an existing database; its secrets are lost"),
@@ -30,7 +31,8 @@ enum Setting {
             isRepeated: true),
         Option(
             "--contents URL", "s3://BUCKET/PREFIX?region=&endpoint= for contents and bodies, in place of --data-dir"),
-        Option("--bucket-credentials FILE", "keys in the form of AWS tools, with a profile for each NAME, and [contents]"),
+        Option(
+            "--bucket-credentials FILE", "keys in the form of AWS tools, with a profile for each NAME, and [contents]"),
         Option("--content-retention TIME", "after acknowledgement (24h)", .duration),
         Option("--unacknowledged-retention TIME", "without acknowledgement (30d)", .duration),
         Option("--webhook-timeout TIME", "for a receiver's response (15s)", .duration),

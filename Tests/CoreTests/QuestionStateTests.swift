@@ -29,7 +29,9 @@ import Testing
             (.open, answer, 10), (.open, .deadlinePassed, 9.9), (answered, answer, 1), (answered, .deadlinePassed, 20),
             (.expired, answer, 1), (.expired, .deadlinePassed, 20),
         ] as [(QuestionState, QuestionState.Event, Double)])
-    func `All other events are refused and change nothing`(_ from: QuestionState, _ event: QuestionState.Event, _ second: Double) {
+    func `All other events are refused and change nothing`(
+        _ from: QuestionState, _ event: QuestionState.Event, _ second: Double
+    ) {
         var state = from
         let name = event == .deadlinePassed ? "deadlinePassed" : "answer"
         #expect(throws: Refused(state: from.phase.rawValue, event: name)) {

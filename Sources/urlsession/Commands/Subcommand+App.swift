@@ -111,7 +111,8 @@ extension Subcommand {
                 Option("--webhook-url URL", "the URL for launches; - for none"),
                 Option("--max-tasks N", "the maximum number of unfinished tasks; none for no limit", .limit),
                 Option("--max-bytes N", "the maximum bytes of contents and bodies; none for no limit", .limit),
-                Option("--refresh WORD", "whether background refresh is allowed", .choice(BackgroundRefreshStatus.known)),
+                Option(
+                    "--refresh WORD", "whether background refresh is allowed", .choice(BackgroundRefreshStatus.known)),
             ],
             run: AppCommands.set),
         Subcommand(
