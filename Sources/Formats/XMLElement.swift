@@ -14,7 +14,7 @@ package struct XMLElement: Hashable, Sendable {
 
     package func first(_ name: String) -> XMLElement? { all(name).first }
 
-    /// The text without surrounding white space.
+    /// Its text without white space around it.
     package var trimmedText: String { text.trimmed }
 }
 

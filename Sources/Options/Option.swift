@@ -1,4 +1,5 @@
-/// An option of a program, from which parsing, help, completions and manual pages are derived.
+/// An option of a program: its name, value and help, from which parsing, help, completions and manual pages are
+/// derived.
 package struct Option: Sendable {
     /// `-o, --output PATH`.
     package let usage: String

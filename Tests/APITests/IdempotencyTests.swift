@@ -76,9 +76,7 @@ import struct Wire.ProblemCode
         }
     }
 
-    @Test func `A request of lines with an Idempotency-Key is refused, and the problem names clientTaskId`()
-        async throws
-    {
+    @Test func `Lines with an Idempotency-Key are refused, and the problem names clientTaskId`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let path = "/v1/sessions/s/tasks"

@@ -3,9 +3,8 @@ import Formats
 import Testing
 
 struct PausableDigestTests {
-    @Test(arguments: DigestAlgorithm.allCases) func `A digest in steps equals the digest in one step`(
-        _ algorithm: DigestAlgorithm
-    ) {
+    @Test(arguments: DigestAlgorithm.allCases)
+    func `A digest in steps equals the digest in one step`(_ algorithm: DigestAlgorithm) {
         for count in [0, 1, 63, 64, 127, 128, 1000, 100_000] {
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
             var digest = PausableDigest(algorithm)

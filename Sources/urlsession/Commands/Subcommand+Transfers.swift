@@ -4,10 +4,7 @@ extension Subcommand {
     private static let requestOptions = [
         Option(
             "-H, --header TEXT",
-            """
-            a header field, NAME: TEXT, or @FILE for the lines of a file (@- for standard input), which are hidden from \
-            the process list
-            """,
+            "a header field, NAME: TEXT, or @FILE for the lines of a file (@- for standard input), which are hidden from the process list",
             isRepeated: true),
         Option("-X, --method METHOD", "the method, instead of GET or PUT"),
         Option(
@@ -72,10 +69,7 @@ extension Subcommand {
                 Option("--max-length BYTES", "fail if the content is longer", .number(0 ... .max)),
                 Option(
                     "-i, --input-file FILE",
-                    """
-                    read URLs from a file, one on each line, optionally with a tab and the NAME of its file; - for \
-                    standard input
-                    """,
+                    "read URLs from a file, one on each line, optionally with a tab and the NAME of its file; - for standard input",
                     .file),
             ] + taskOptions + sessionOptions,
             examples: [
@@ -122,12 +116,15 @@ extension Subcommand {
             arguments: [Argument("SESSION", "the session to watch", .session)],
             run: Transfers.attach),
         Subcommand(
-            name: "content", summary: "write the content of a finished task",
+            name: "content", summary: "write the content of a finished task, or of one under way",
             arguments: [
                 Argument("SESSION", "the task's session", .session),
                 Argument("TASK", "its number", .number(1 ... .max)),
             ],
-            options: [output, Option("-f, --force", "replace an existing file")],
+            options: [
+                output, Option("-f, --force", "replace an existing file"),
+                Option("--arriving", "write the bytes of an unfinished download as they arrive"),
+            ],
             run: TaskCommands.content),
     ]
 }

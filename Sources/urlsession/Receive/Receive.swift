@@ -68,8 +68,8 @@ struct Receive {
     private static func verifier(_ call: Invocation) throws -> URLSessionClient.Webhook {
         var secret = call.settings.webhookSecret ?? developmentSecret
         if let path = call.words.text("secret-file") {
-            secret =
-                String(decoding: try LocalFiles.read(path), as: UTF8.self).split(separator: "\n").first?.trimmed ?? ""
+            let lines = String(decoding: try LocalFiles.read(path), as: UTF8.self).lines.map(\.trimmed)
+            secret = lines.first { !$0.isEmpty } ?? ""
         }
         do {
             return try URLSessionClient.Webhook(secrets: [secret])

@@ -75,7 +75,7 @@ import Testing
         for (arguments, reason) in [
             (["--contents", "x=s3://bucket"], "begins with s3://"),
             (["--contents", "s3://bucket?key=x"], "is none of region="),
-            (["--contents", "s3://bucket", "--bucket", "contents=s3://other"], "none is named contents"),
+            (["--contents", "s3://bucket", "--bucket", "contents=s3://other"], "the name contents is reserved"),
         ] {
             let run = try await ServiceProcess.run(["check-config"] + arguments, environment: Self.keys)
             #expect(run.status != .exited(0) && run.errors.contains(reason), "\(run.errors)")
