@@ -1,31 +1,32 @@
-/// An option of a program: its name, its value and its help, of which parsing, help, completions and manual pages are made.
+/// An option of a program: its name, value and help, from which parsing, help, completions and manual pages are
+/// derived.
 package struct Option: Sendable {
+    /// `-o, --output PATH`.
+    package let usage: String
     package let name: String
     package let short: Character?
-    /// The name of the value in help texts; `nil` for an option that is there or not.
+    /// The name of the value in help texts; `nil` for an option without a value.
     package let value: String?
     package let kind: ValueKind
     package let isRepeated: Bool
     package let help: String
 
-    package init(
-        name: String, short: Character? = nil, value: String? = nil, kind: ValueKind = .text, isRepeated: Bool = false,
-        help: String
-    ) {
-        (self.name, self.short, self.value, self.help) = (name, short, value, help)
-        (self.kind, self.isRepeated) = (kind, isRepeated)
+    /// - Parameter usage: `--json`, `--profile NAME`, `-q, --quiet` or `-o, --output PATH`.
+    package init(_ usage: String, _ help: String, _ kind: ValueKind = .text, isRepeated: Bool = false) {
+        let isShort = !usage.hasPrefix("--")
+        let words = usage.dropFirst(isShort ? "-o, --".count : "--".count).split(separator: " ", maxSplits: 1)
+        (self.usage, self.help, self.kind, self.isRepeated) = (usage, help, kind, isRepeated)
+        (name, value) = (String(words[0]), words.dropFirst().first.map(String.init))
+        short = isShort ? usage.dropFirst().first : nil
     }
-
-    /// `-o, --output PATH`.
-    package var usage: String { (short.map { "-\($0), " } ?? "") + "--\(name)" + (value.map { " \($0)" } ?? "") }
 }
 
 /// A word that names an option, such as `--output`, `--output=PATH`, `-o` or `-oPATH`.
 package struct OptionWord {
-    /// `--output`; of a short one the whole word.
+    /// `--output`; for a short option the whole word.
     package let spelling: String
     package let isLong: Bool
-    /// The value in the same word, or of a short option without a value the options behind it.
+    /// The value in the same word, or the options after a short option without a value.
     package let rest: String?
 
     package init(_ word: String) {

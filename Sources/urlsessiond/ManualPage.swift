@@ -1,6 +1,5 @@
 import Options
 
-/// The manual page in roff, generated from the program's commands and settings.
 enum ManualPage {
     static var text: String {
         Roff.head("urlsessiond", section: 8, "urlsessiond \(Command.version)", "System Administration") + """

@@ -3,96 +3,75 @@ import URLSessionClient
 import Wire
 
 extension Subcommand {
-    private static let launch = Argument(name: "LAUNCH", help: "the launch, lnch_...")
+    private static let launch = Argument("LAUNCH", "the launch, lnch_...")
 
     static let webhooks = [
         Subcommand(
-            name: "receive", summary: "receive webhooks here: verify, print and complete them",
+            name: "receive", summary: "receive webhooks: verify, print and complete them",
             about: """
-                A receiver to try webhooks with, without writing one. It listens, makes itself the app's webhook unless \
-                the app has another one, and puts back what was there when it ends. Each launch is verified, answered, \
-                its events are printed, acknowledged and completed.
+                A receiver to try webhooks with, without writing one. It listens, sets the app's webhook to its own URL \
+                unless the app has another one, and restores the previous webhook at its end. It verifies and completes \
+                each launch, and prints and acknowledges its events.
 
                 The secret is that of urlsessiond serve --dev unless --secret-file, URLSESSION_WEBHOOK_SECRET or the \
                 profile's webhook-secret names another.
                 """,
             options: [
                 Option(
-                    name: "listen", short: "l", value: "ADDR:PORT",
-                    help: "where to listen (\(Receive.standardAddress)); port 0 picks one"),
+                    "-l, --listen ADDR:PORT",
+                    "the address to listen on (\(Receive.standardAddress)); port 0 selects a free one"),
+                Option("--webhook-url URL", "the URL for the service, such as that of a tunnel"),
+                Option("--no-register", "do not change the app's webhook"),
+                Option("--replace", "replace another webhook while the command runs"),
+                Option("--secret-file FILE", "the file of the webhook's secret, whsec_...", .file),
+                Option("-o, --save DIR", "save the contents of downloads in this folder", .file),
                 Option(
-                    name: "webhook-url", value: "URL", help: "what the service calls instead, such as a tunnel to here"),
-                Option(name: "no-register", help: "leave the app's webhook as it is"),
-                Option(name: "replace", help: "take the place of another webhook while this runs"),
-                Option(name: "secret-file", value: "FILE", kind: .file, help: "has the webhook's secret, whsec_..."),
-                Option(
-                    name: "save", short: "o", value: "DIR", kind: .file, help: "save the contents of downloads there"),
-                Option(
-                    name: "result", value: "RESULT", kind: .choice(LaunchCompletion.FetchResult.known.map(\.rawValue)),
-                    help: "what to say of a fetch (noData)"),
-                Option(name: "no-complete", help: "only print: launches come again"),
-                Option(name: "once", help: "end after the first launch"),
+                    "--result RESULT", "the result of fetches (noData)", .choice(LaunchCompletion.FetchResult.known)),
+                Option("--no-complete", "only print, so that launches are repeated"),
+                Option("--once", "end after the first launch"),
             ],
             examples: [
-                Example(
-                    command: "urlsession receive --save inbox",
-                    meaning: "saves what finishes, for urlsessiond serve --dev")
+                Example("urlsession receive --save inbox", "saves finished downloads, for urlsessiond serve --dev")
             ],
             run: Receive.run),
         Subcommand(name: "webhook", summary: "show the app's webhook", run: AppCommands.webhook),
         Subcommand(
-            name: "webhook set", summary: "say where the app is launched",
-            arguments: [Argument(name: "URL", help: "where launches go; - for nowhere", isOptional: true)],
+            name: "webhook set", summary: "set the app's webhook",
+            arguments: [Argument("[URL]", "the URL for launches; - for none")],
             options: [
-                Option(
-                    name: "state", value: "STATE", kind: .choice(["enabled", "paused"]),
-                    help: "let it be called, or not"),
-                Option(
-                    name: "include-events", value: "N", kind: .number(0...100),
-                    help: "how many events travel with a launch"),
-                Option(name: "deadline", value: "TIME", kind: .duration, help: "from the launch to its completion"),
+                Option("--state STATE", "whether launches are sent", .choice(["enabled", "paused"])),
+                Option("--include-events N", "the number of events in a launch", .number(0...100)),
+                Option("--deadline TIME", "the time from the launch to its completion", .duration),
             ],
             run: AppCommands.setWebhook),
-        Subcommand(name: "webhook ping", summary: "send a ping now, and tell how it went", run: AppCommands.ping),
+        Subcommand(name: "webhook ping", summary: "send a ping now, and print the result", run: AppCommands.ping),
         Subcommand(
             name: "webhook rotate", summary: "replace the secret that signs webhooks",
-            options: [
-                Option(
-                    name: "grace", value: "TIME", kind: .duration, help: "how long the old one goes on signing (24h)")
-            ],
+            options: [Option("--grace TIME", "how long the old secret still signs (24h)", .duration)],
             run: AppCommands.rotate),
         Subcommand(
-            name: "webhook redeliver", summary: "send a launch once more, now, or all of a time",
-            arguments: [Argument(name: "LAUNCH", help: "the launch, lnch_...", isOptional: true)],
+            name: "webhook redeliver", summary: "redeliver a launch, or all launches of a period",
+            arguments: [Argument("[LAUNCH]", "the launch, lnch_...")],
             options: [
-                Option(
-                    name: "since", value: "TIME",
-                    help: "all launches since then: 2h for two hours ago, or 2026-12-01T00:00:00Z"),
-                Option(name: "until", value: "TIME", help: "only those before then"),
-                Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
-                Option(
-                    name: "state", value: "STATE,...", kind: .choices(Launch.State.known.map(\.rawValue)),
-                    help: "only those in one of these states"),
+                Option("--since TIME", "all launches after this time: 2h for two hours ago, or 2026-12-01T00:00:00Z"),
+                Option("--until TIME", "only launches before this time"),
+                Option("-s, --session SESSION", "only of this session", .session),
+                Option("--state STATE,...", "only in one of these states", .choices(Launch.State.known)),
             ],
             examples: [
                 Example(
-                    command: "urlsession webhook redeliver --since 2h --state exhausted",
-                    meaning: "sends again what was given up in the last two hours")
+                    "urlsession webhook redeliver --since 2h --state exhausted",
+                    "redelivers the exhausted launches of the last two hours")
             ],
             run: AppCommands.redeliver),
         Subcommand(
             name: "launches", summary: "list launches",
             options: [
-                Option(name: "session", short: "s", value: "SESSION", kind: .session, help: "only of this session"),
+                Option("-s, --session SESSION", "only of this session", .session),
+                Option("--state STATE,...", "only in these states", .choices(Launch.State.known)),
                 Option(
-                    name: "state", value: "STATE,...", kind: .choices(Launch.State.known.map(\.rawValue)),
-                    help: "only those in these states"),
-                Option(
-                    name: "kind", value: "KIND,...",
-                    kind: .choices([
-                        "session.handleEvents", "app.performFetch", "app.backgroundRefreshStatusDidChange",
-                    ]),
-                    help: "only of these kinds"),
+                    "--kind KIND,...", "only of these kinds",
+                    .choices(["session.handleEvents", "app.performFetch", "app.backgroundRefreshStatusDidChange"])),
             ],
             run: AppCommands.launches),
         Subcommand(
@@ -101,21 +80,18 @@ extension Subcommand {
             name: "complete", summary: "complete a launch",
             arguments: [
                 launch,
-                Argument(
-                    name: "RESULT", help: "of a fetch",
-                    kind: .choice(LaunchCompletion.FetchResult.known.map(\.rawValue)),
-                    isOptional: true),
+                Argument("[RESULT]", "the result of a fetch", .choice(LaunchCompletion.FetchResult.known)),
             ],
             run: AppCommands.complete),
         Subcommand(
-            name: "refresh", summary: "show background refresh, or say how often to fetch",
-            arguments: [Argument(name: "INTERVAL", help: "never, minimum or a time of at least 15m", isOptional: true)],
+            name: "refresh", summary: "show background refresh, or set the interval",
+            arguments: [Argument("[INTERVAL]", "never, minimum or a time of at least 15m")],
             run: AppCommands.refresh),
-        Subcommand(name: "fetch", summary: "wake the app to fetch now", run: AppCommands.fetch),
+        Subcommand(name: "fetch", summary: "start a fetch of the app now", run: AppCommands.fetch),
         Subcommand(name: "app", summary: "show the app behind the key", run: AppCommands.own),
     ]
 
-    private static let app = Argument(name: "APP", help: "the name of an app")
+    private static let app = Argument("APP", "the name of an app")
 
     static let operators = [
         Subcommand(name: "apps", summary: "list apps", run: AppCommands.apps),
@@ -123,89 +99,75 @@ extension Subcommand {
             name: "apps add", summary: "create an app, and show its key and its secret",
             arguments: [app],
             options: [
-                Option(name: "webhook-url", value: "URL", help: "where it is launched"),
-                Option(name: "max-tasks", value: "N", kind: .number(0 ... .max), help: "tasks that are not completed"),
-                Option(name: "max-bytes", value: "N", kind: .number(0 ... .max), help: "bytes of contents and bodies"),
+                Option("--webhook-url URL", "the URL for launches"),
+                Option("--max-tasks N", "the maximum number of unfinished tasks", .number(0 ... .max)),
+                Option("--max-bytes N", "the maximum bytes of contents and bodies", .number(0 ... .max)),
             ],
             run: AppCommands.add),
         Subcommand(
             name: "apps set", summary: "change an app",
             arguments: [app],
             options: [
-                Option(name: "webhook-url", value: "URL", help: "where it is launched; - for nowhere"),
+                Option("--webhook-url URL", "the URL for launches; - for none"),
+                Option("--max-tasks N", "the maximum number of unfinished tasks; none for no limit", .limit),
+                Option("--max-bytes N", "the maximum bytes of contents and bodies; none for no limit", .limit),
                 Option(
-                    name: "max-tasks", value: "N", kind: .limit, help: "tasks that are not completed; none for no limit"
-                ),
-                Option(
-                    name: "max-bytes", value: "N", kind: .limit, help: "bytes of contents and bodies; none for no limit"
-                ),
-                Option(
-                    name: "refresh", value: "WORD", kind: .choice(BackgroundRefreshStatus.known.map(\.rawValue)),
-                    help: "whether it may be woken to fetch"),
+                    "--refresh WORD", "whether background refresh is allowed", .choice(BackgroundRefreshStatus.known)),
             ],
             run: AppCommands.set),
         Subcommand(
-            name: "apps remove", summary: "cancel and forget everything of an app", arguments: [app],
+            name: "apps remove", summary: "delete an app with all its resources", arguments: [app],
             run: AppCommands.remove),
         Subcommand(name: "keys", summary: "list the keys of an app", arguments: [app], run: AppCommands.keys),
         Subcommand(
             name: "keys add", summary: "create a key, and show it",
             arguments: [app],
             options: [
-                Option(
-                    name: "scope", value: "SCOPE", kind: .choice(Scope.known.map(\.rawValue)), isRepeated: true,
-                    help: "what it may do; all unless given"),
-                Option(name: "expires", value: "TIME", help: "when it ends, such as 2027-01-01T00:00:00Z"),
+                Option("--scope SCOPE", "a permission of the key (all)", .choice(Scope.known), isRepeated: true),
+                Option("--expires TIME", "the expiry, such as 2027-01-01T00:00:00Z"),
             ],
             run: AppCommands.addKey),
         Subcommand(
             name: "keys revoke", summary: "revoke a key at once",
-            arguments: [app, Argument(name: "KEY", help: "its identifier")], run: AppCommands.revokeKey),
+            arguments: [app, Argument("KEY", "its identifier")], run: AppCommands.revokeKey),
         Subcommand(
-            name: "conditions", summary: "show what is declared about network, power, load and times",
+            name: "conditions", summary: "show the declared network, power, load and times",
             run: SystemCommands.conditions),
         Subcommand(
             name: "conditions set", summary: "declare all conditions",
             about: """
-                Reads JSON as the API has it, such as {"network": {"expensive": true}}. What is absent there has its \
-                default, so an empty object takes back all declarations.
+                Reads the API's JSON, such as {"network": {"expensive": true}}. An absent member gets its default, so \
+                an empty object resets all declarations.
                 """,
-            arguments: [
-                Argument(
-                    name: "FILE", help: "the JSON; - or nothing for standard input", kind: .file, isOptional: true)
-            ],
+            arguments: [Argument("[FILE]", "the JSON; - or no file for standard input", .file)],
             examples: [
                 Example(
-                    command: "urlsession conditions --json | jq .network.expensive=true | urlsession conditions set",
-                    meaning: "changes one of them")
+                    "urlsession conditions --json | jq .network.expensive=true | urlsession conditions set",
+                    "changes one condition")
             ],
             run: SystemCommands.setConditions),
         Subcommand(name: "nodes", summary: "list the nodes of the service", run: SystemCommands.nodes),
         Subcommand(
-            name: "nodes drain", summary: "have a node hand over its transfers until it is started again",
-            arguments: [Argument(name: "ID", help: "the node's identifier")], run: SystemCommands.drain),
+            name: "nodes drain", summary: "drain a node: it hands over its transfers until it restarts",
+            arguments: [Argument("ID", "the node's identifier")], run: SystemCommands.drain),
     ]
 
     static let local = [
         Subcommand(
             name: "completions", summary: "write a script that completes words in a shell",
-            arguments: [Argument(name: "SHELL", help: "the shell", kind: .choice(Completions.shells))],
+            arguments: [Argument("SHELL", "the shell", .choice(Completions.shells))],
             examples: [
-                Example(command: "source <(urlsession completions bash)", meaning: "for this bash"),
-                Example(
-                    command: "urlsession completions zsh > ~/.zfunc/_urlsession",
-                    meaning: "for zsh, with ~/.zfunc in $fpath"),
-                Example(
-                    command: "urlsession completions fish > ~/.config/fish/completions/urlsession.fish",
-                    meaning: "for fish"),
+                Example("source <(urlsession completions bash)", "for this bash"),
+                Example("urlsession completions zsh > ~/.zfunc/_urlsession", "for zsh, with ~/.zfunc in $fpath"),
+                Example("urlsession completions fish > ~/.config/fish/completions/urlsession.fish", "for fish"),
             ],
             isLocal: true,
             run: { call in try Output.text(Completions.script(for: call.words.text("SHELL") ?? "")) }),
         Subcommand(
             name: "man", summary: "write a manual page",
-            arguments: [Argument(name: "COMMAND", help: "the page of a command", isOptional: true, isRepeated: true)],
-            options: [Option(name: "all", value: "DIR", kind: .file, help: "write all pages into a folder")],
-            examples: [Example(command: "urlsession man get | man -l -", meaning: "reads it")],
+            arguments: [Argument("[COMMAND...]", "the page of a command")],
+            options: [Option("--all DIR", "write all pages into a folder", .file)],
+            examples: [Example("urlsession man get | man -l -", "reads it")],
             isLocal: true, run: LocalCommands.manual),
         Subcommand(
             name: "profiles", summary: "list the profiles of the configuration file", about: Profile.about,
@@ -213,7 +175,6 @@ extension Subcommand {
     ]
 }
 
-/// Commands that call no service.
 enum LocalCommands {
     static func manual(_ call: Invocation) async throws {
         if let folder = call.words.text("all") {

@@ -2,7 +2,6 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// The service itself, for operators.
 enum SystemCommands {
     // MARK: Conditions
 

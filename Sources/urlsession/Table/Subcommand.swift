@@ -1,44 +1,45 @@
 import Options
 import Wire
 
-/// One command: its words, what it says about itself, and what it does.
+/// One command: its words, its help, and its action.
 ///
-/// Parsing, help, completions and manual pages are all made of ``CommandTable/all``.
+/// Parsing, help, completions and manual pages are all derived from ``CommandTable/all``.
 struct Subcommand: Sendable {
-    /// A word that the command needs, or may have, in its place.
+    /// A positional argument of the command, required or optional.
     struct Argument: Sendable {
+        /// `SESSION`, `[SESSION]`, `TASK...` or `[TASK...]`.
+        let usage: String
         let name: String
+        let kind: ValueKind
+        let isOptional: Bool
+        /// Whether it takes all remaining words. Only for the last argument.
+        let isRepeated: Bool
         let help: String
-        var kind = ValueKind.text
-        var isOptional = false
-        /// Takes all words that are left. Only the last one.
-        var isRepeated = false
 
-        var usage: String {
-            let word = isRepeated ? name + "..." : name
-            return isOptional ? "[\(word)]" : word
+        init(_ usage: String, _ help: String, _ kind: ValueKind = .text) {
+            (self.usage, self.kind, self.help) = (usage, kind, help)
+            name = usage.filter { !"[.]".contains($0) }
+            (isOptional, isRepeated) = (usage.hasPrefix("["), usage.contains("..."))
         }
     }
 
     struct Example: Sendable {
         let command: String
         let meaning: String
+
+        init(_ command: String, _ meaning: String) { (self.command, self.meaning) = (command, meaning) }
     }
 
     /// `get`, or `webhook set`.
     let name: String
-    /// One line.
     let summary: String
-    /// Paragraphs.
     var about = ""
     var arguments: [Argument] = []
     var options: [Option] = []
     var examples: [Example] = []
-    /// Whether it talks to the service.
     var isLocal = false
     let run: @Sendable (Invocation) async throws -> Void
 
-    /// All options it takes.
     var allOptions: [Option] { options + (isLocal ? [] : CommandTable.connection) + CommandTable.common }
 
     var usage: String {
@@ -47,13 +48,11 @@ struct Subcommand: Sendable {
     }
 }
 
-/// Commands that belong together.
 struct CommandGroup: Sendable {
     let title: String
     let commands: [Subcommand]
 }
 
-/// All there is.
 enum CommandTable {
     static let version = Release.version
 
@@ -68,42 +67,45 @@ enum CommandTable {
 
     static let all = groups.flatMap(\.commands)
 
-    /// Options of every command that talks to the service.
+    /// Options of every command that calls the service.
     static let connection = [
-        Option(name: "profile", value: "NAME", help: "use this part of the configuration file"),
-        Option(name: "url", value: "URL", help: "where the service listens"),
+        Option("--profile NAME", "use this profile of the configuration file"),
+        Option("--url URL", "the URL of the service"),
         Option(
-            name: "ca-file", value: "FILE", kind: .file,
-            help: "certificates (PEM) that an https service is trusted by, instead of those of this machine"),
-        Option(name: "json", help: "write JSON as the API has it, a document a line"),
-        Option(name: "quiet", short: "q", help: "write nothing but errors"),
+            "--ca-file FILE",
+            "trusted certificates (PEM) of an https service, instead of those of this machine",
+            .file),
+        Option("--json", "write the API's JSON, one document on each line"),
+        Option("-q, --quiet", "write errors only"),
     ]
 
-    /// Options of every command.
     static let common = [
-        Option(name: "help", short: "h", help: "tell about the command"),
-        Option(name: "version", help: "tell the version"),
+        Option("-h, --help", "print the help of the command"),
+        Option("--version", "print the version"),
     ]
 
-    /// The exit statuses, for help and manual.
     static let statuses: [(status: Int32, meaning: String)] = [
-        (0, "it is done"),
-        (1, "it failed: a refusal, a failed transfer, no service"),
-        (2, "it was called wrongly, or interrupted"),
-        (4, "the key is missing, wrong, or not allowed to do this"),
+        (0, "success"),
+        (1, "failure: a refusal, a failed transfer, no service"),
+        (2, "a wrong call, or an interruption"),
+        (4, "the key is missing, invalid, or lacks the permission"),
     ]
 
-    /// The environment, for help and manual.
     static let variables: [(name: String, meaning: String)] = [
-        ("URLSESSION_URL", "where the service listens (http://127.0.0.1:8080)"),
+        ("URLSESSION_URL", "the URL of the service (http://127.0.0.1:8080)"),
         ("URLSESSION_KEY", "the API key (dev)"),
-        ("URLSESSION_CA_FILE", "certificates that an https service is trusted by, instead of those of this machine"),
-        ("URLSESSION_PROFILE", "the part of the configuration file to use"),
-        ("URLSESSION_WEBHOOK_SECRET", "the secret that `receive` verifies signatures with"),
+        ("URLSESSION_CA_FILE", "trusted certificates of an https service, instead of those of this machine"),
+        ("URLSESSION_PROFILE", "the profile of the configuration file"),
+        ("URLSESSION_WEBHOOK_SECRET", "the secret with which `receive` verifies signatures"),
     ]
 
     static func named(_ name: String) -> Subcommand? { all.first { $0.name == name } }
 
-    /// The commands whose first word is this, where that alone is none.
+    /// The commands with this first word, if the word alone is no command.
     static func family(_ word: String) -> [Subcommand] { all.filter { $0.name.hasPrefix(word + " ") } }
+}
+
+extension ValueKind {
+    static func choice(_ words: [some RawRepresentable<String>]) -> ValueKind { .choice(words.map(\.rawValue)) }
+    static func choices(_ words: [some RawRepresentable<String>]) -> ValueKind { .choices(words.map(\.rawValue)) }
 }
