@@ -6,8 +6,7 @@ extension DataFolder {
     private static let reserve = "reserve"
     private static let reserveLength: Int64 = 8 << 20
 
-    /// Creates the reserve if it is missing, or not whole because a kill came before its end, and many times its size is
-    /// free.
+    /// Creates the reserve if it is missing, or incomplete after a kill, and many times its size is free.
     package func keepReserve(within room: DiskRoom) async throws(SystemError) {
         let path = absolute(Self.reserve)
         guard room.left / 8 > Self.reserveLength else { return }

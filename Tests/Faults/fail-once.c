@@ -14,7 +14,7 @@
  * A number over all calls would depend on how the threads interleave. Within a class the calls come from one thread (the
  * writer's for the database) or do the same work in any order (the four disk threads for partial files), so that a
  * number means the same call in most runs. The number of commits, and of the pages that a reader finds in its cache,
- * still varies: a run may end before its call comes, and then counts as not met.
+ * still varies: a run whose call does not come counts as not met.
  *
  * "create" is an open with O_CREAT, "clone" the ioctl FICLONE. openat2, renameat2 and fallocate come through syscall().
  */
@@ -38,7 +38,7 @@
 #include <unistd.h>
 
 enum { kill_before = 1, kill_after = 2, fail = 3, shorten = 4 };
-/* What becomes of a call. */
+/* The treatment of a call. */
 enum verdict { proceed, refuse, proceed_and_die, proceed_with_less };
 
 struct control {

@@ -2,8 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A call on a file that fails once, or at which the service is killed. `scripts/torture` tries all of them; here are those
-/// that were found.
+/// Calls on files that fail once, or at which the service is killed: cases that `scripts/torture` found.
 @Suite(.enabled(if: access("/usr/bin/cc", X_OK) == 0, "/usr/bin/cc is needed")) struct FailOnceTests {
     enum Fault {
         case killBefore
@@ -62,7 +61,7 @@ import Testing
             Call("pwrite data/master.key.partial", .killBefore), Call("renameat2 data/master.key", .killBefore),
             Call("pwrite data/urlsessiond.db", .error(ENOSPC)), Call("fdatasync data/urlsessiond.db-wal", .error(EIO)),
         ])
-    func `A first start that fails leaves nothing that keeps the next one from starting`(_ call: Call) async throws {
+    func `A failed first start does not prevent the next one`(_ call: Call) async throws {
         let (folder, data) = (TemporaryFolder(), TemporaryFolder())
         let environment = try await Self.environment(call, folder, ["data": data.file("data")])
         await #expect(throws: ServiceProcess.NotListening.self) {
@@ -91,7 +90,7 @@ import Testing
             Call("fsync files", .error(EIO)), Call("openat2 files", .error(EIO)),
             Call("renameat2 files/a.bin", .error(EIO)),
         ])
-    func `A fault at a destination fails no task whose file may be there`(_ call: Call) async throws {
+    func `A fault at a destination fails no task that may have moved its file`(_ call: Call) async throws {
         let (folder, files) = (TemporaryFolder(), TemporaryFolder())
         let scene = try await Self.scene(call, folder, files)
         let number = try await scene.download("/a", ["destination": ["root": "out", "path": "a.bin"]])
@@ -104,7 +103,7 @@ import Testing
     @Test(
         .enabled(if: !TestStore.isOnServer),
         arguments: [Call("openat2 files/a.bin", .error(EIO)), Call("pread files/a.bin", .error(EIO))])
-    func `A published file that a start cannot read at once is still the task's own`(_ call: Call) async throws {
+    func `A start recognises a published file whose first read fails`(_ call: Call) async throws {
         let (folder, files) = (TemporaryFolder(), TemporaryFolder())
         let scene = try await Self.scene(Call("renameat2 files/a.bin", .killAfter), folder, files)
         let number = try await scene.download("/a", ["destination": ["root": "out", "path": "a.bin"]])
@@ -117,7 +116,7 @@ import Testing
     }
 
     @Test(.enabled(if: !TestStore.isOnServer))
-    func `A body that cannot be read once is sent all the same`() async throws {
+    func `An upload survives a failed read of its body`() async throws {
         let (folder, files) = (TemporaryFolder(), TemporaryFolder())
         let scene = try await Self.scene(Call("open data/bodies/*/*", .error(EIO)), folder, files)
         scene.origin.serve("/up", .upload())
@@ -132,7 +131,7 @@ import Testing
     @Test(
         .enabled(if: !TestStore.isOnServer),
         arguments: [Call("openat2 files/b.bin", .error(EIO)), Call("create data/bodies/*/*", .error(EIO))])
-    func `A fault of the machine is no fault of a request that names a file`(_ call: Call) async throws {
+    func `A disk fault behind a named file is answered with 500, not 422`(_ call: Call) async throws {
         let (folder, files) = (TemporaryFolder(), TemporaryFolder())
         let scene = try await Self.scene(call, folder, files)
         files.write(Content.bytes(seed: 2, length: Self.length), to: "b.bin")
@@ -146,9 +145,9 @@ import Testing
     }
 
     @Test(.enabled(if: !TestStore.isOnServer))
-    func `The log tells of a folder whose orphans a start cannot find`() async throws {
+    func `A start logs a folder that it cannot list`() async throws {
         let (folder, files) = (TemporaryFolder(), TemporaryFolder())
         let scene = try await Self.scene(Call("opendir data/partial", .error(EIO)), folder, files)
-        try await eventually("it is told") { scene.service.errors.contains("keeps its orphans") }
+        try await eventually("the log names it") { scene.service.errors.contains("keeps its orphans") }
     }
 }

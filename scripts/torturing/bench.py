@@ -24,17 +24,17 @@ IDLE = 0.8
 
 @dataclasses.dataclass
 class Result:
-    """What became of a run."""
+    """The outcome of a run."""
     sequence: str
     call: object = None
     fault: str = None
     is_met: bool = False
-    # How processes ended by the fault: "killed", "exit 70".
+    # The ends of processes by the fault: "killed", "exit 70".
     ends: list = dataclasses.field(default_factory=list)
     # Requests that were refused or broken by it.
     refused: list = dataclasses.field(default_factory=list)
     complaints: list = dataclasses.field(default_factory=list)
-    # What did not hold, and everything that tells of it.
+    # The violated guarantee, and the evidence.
     failure: str = None
     report: list = dataclasses.field(default_factory=list)
     seconds: float = 0
@@ -42,12 +42,12 @@ class Result:
 
     @property
     def is_silent(self):
-        """Whether neither a client nor the log was told of an error."""
+        """Whether the error reached neither a client nor the log."""
         return self.is_met and self.fault in ("EIO", "ENOSPC") and not (self.complaints or self.refused or self.ends)
 
 
 class Bench:
-    """What origins, receiver and clients take for the storm."""
+    """The folder and the peers of one worker. Origin, receiver and clients use a bench in place of a storm."""
 
     settling, seed = True, "torture"
 
@@ -64,7 +64,7 @@ class Bench:
         self.app = None
         self.snapshot = self._make_snapshot()
 
-    # What the parts of a storm say and ask
+    # The interface of a storm
 
     def check_running(self):
         if self.failure is not None:
@@ -84,7 +84,7 @@ class Bench:
     def note(self, text):
         self.notes.append(text.strip())
 
-    # What sequences use
+    # For sequences
 
     @property
     def kills(self):
@@ -95,7 +95,7 @@ class Bench:
         return Client(self, self.app.key)
 
     def make_app(self):
-        """Creates the app, with the key that the service has made for its operator."""
+        """Creates the app, with the admin key of the data folder."""
         key = (self.service.data / "admin.key").read_text().strip()
         operator = Client(self, key)
         made = operator.call("POST", "/v1/apps", {"identifier": "torture", "webhook": {
@@ -185,7 +185,7 @@ class Bench:
             time.sleep(0.1)
 
     def _report(self, result, violation):
-        """Everything that tells of what did not hold."""
+        """Records a violation with its evidence."""
         result.failure = violation.sentence
         lines = [*violation.documents]
         if violation.task is not None:

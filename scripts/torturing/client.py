@@ -6,7 +6,7 @@ from storming.client import Client as Persistent
 from storming.failure import Violation
 
 _keys = itertools.count(1)
-# How many requests one fault may break or refuse: those that share its commit.
+# The number of requests that one fault may break or refuse: requests that share its commit.
 MOST = 5
 
 
@@ -31,7 +31,7 @@ class Client(Persistent):
             time.sleep(0.1)
 
     def _note(self, sentence, document):
-        """One fault excuses a few of these."""
+        """Accepts a few refused or broken requests for one fault."""
         refused = self.storm.refused
         refused.append(sentence)
         if not self.service.is_faulty or len(refused) > MOST:

@@ -1,4 +1,4 @@
-"""What must hold of the data folder of a service that has stopped: counters, events, contents, and no file too many."""
+"""The invariants of the data folder of a stopped service: counters, events, contents and files."""
 import contextlib
 import hashlib
 import os
@@ -6,7 +6,7 @@ import sqlite3
 
 from storming.failure import Violation
 
-# Counters, and what they count; tests of the store hold it to the same. Each row that a statement yields is a fault.
+# Each row that a statement returns is a fault. `Tests/StoreTests/Ledger.swift` checks the same counters.
 FAULTS = {
     "a counter of a session": """
         SELECT s.identifier, c.name, c.kept, c.counted FROM session s JOIN (
@@ -62,7 +62,7 @@ FAULTS = {
         UNION ALL SELECT 'useless_file', path FROM useless_file""",
 }
 AREAS = ("partial", "contents", "bodies")
-# What else may be in the data folder of a service that has stopped.
+# The names that a stopped service may leave in its data folder.
 KNOWN = {"urlsessiond.db", "master.key", "admin.key", "lock", "reserve", *AREAS}
 RESERVE = 8 << 20
 
@@ -87,7 +87,7 @@ def needed(database):
 
 
 def strays(data):
-    """The files that belong to no row, and those that a row names for removal. The service may run."""
+    """The files that belong to no row, and files that a row names for removal. The service may run."""
     before = files(data)
     with connect(data / "urlsessiond.db") as database:
         noted = {row[0] for row in database.execute("SELECT path FROM useless_file")}

@@ -1,4 +1,4 @@
-"""Which cases there are, who runs them, and what is printed."""
+"""The cases, the workers that run them, and the printed results."""
 import argparse
 import collections
 import itertools
@@ -18,8 +18,8 @@ from .bench import Bench
 from .sequences import ALL
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Of a class with more calls than this, so many are tried, evenly spread: a start makes 512 folders of one kind, and a
-# commit writes dozens of pages. Calls that only read leave the disk as it was.
+# The number of calls of a class that are tried, evenly spread: a start creates 512 folders of one kind, and a commit
+# writes dozens of pages. Calls that only read leave the disk unchanged.
 MOST_CHANGES, MOST_READS = 24, 8
 KINDS = ("kill-before", "kill-after", "EIO", "ENOSPC", "short", "EINTR")
 
@@ -127,7 +127,7 @@ class Torture:
                         raise SystemExit(f"A worker ended with status {dead[0]}.") from None
 
     def _plan(self):
-        """Counts the calls of each sequence, twice: what varies is tried up to the larger number."""
+        """Counts the calls of each sequence twice, because the numbers vary: the larger number counts."""
         self.counts = {name: collections.Counter() for name in self.sequences}
         for result in self._carry_out([(name, None, None) for name in self.sequences for _ in range(2)]):
             if result.failure:
@@ -189,7 +189,7 @@ class Torture:
         silent = collections.Counter(f"{result.call.function} {result.call.path}: {result.fault}" for result in self.results
                                      if result.is_silent)
         if silent:
-            print("\nNobody was told of these errors:")
+            print("\nErrors that reached neither a client nor the log:")
             for what, count in sorted(silent.items()):
                 print(f"  {count:4} {what}")
         print(f"\ntorture: {time.monotonic() - self.began:.0f} s, {len(self.results)} runs; "

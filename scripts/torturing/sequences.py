@@ -1,4 +1,4 @@
-"""The sequences: what leads up to the calls that count, and what makes them."""
+"""The sequences: their preparation, and the operations whose calls count."""
 import hashlib
 import os
 import subprocess
@@ -11,17 +11,17 @@ from . import ledger
 from .shim import Call
 
 ROW, FILE, LARGE = 10_000, 300_000, 2_500_000
-# How long a start takes no client to be there: launches wait for that.
+# The seconds after a start in which no launch is created: the grace period of clients.
 GRACE = 5.3
 DONE_WITHIN = 30
 
 
 class Sequence:
-    """A sequence begins with a service that runs, of which no call counts yet."""
+    """A sequence begins with a running service whose calls do not count yet."""
 
     # Whether the calls of the service's end count as well.
     counts_end = False
-    # How long contents are kept after their acknowledgement.
+    # The retention of contents after their acknowledgement.
     retention = "1h"
 
     def begin(self, bench, armed):
@@ -37,10 +37,10 @@ class Sequence:
         raise NotImplementedError
 
     def check(self, story):
-        """What must hold beside the guarantees of all sequences."""
+        """Checks the guarantees of this sequence alone."""
 
     def check_stopped(self, bench):
-        """What must hold when the service has ended."""
+        """Checks the files of this sequence after the end of the service."""
 
 
 class Create(Sequence):
@@ -179,7 +179,7 @@ class Claim(Sequence):
 
 
 class Acknowledge(Sequence):
-    """Events are read and acknowledged; the retention of the contents ends, and they go."""
+    """Events are read and acknowledged; the retention of their contents ends."""
 
     retention = "1s"
 
@@ -198,7 +198,7 @@ class Acknowledge(Sequence):
 
 
 class Launch(Sequence):
-    """The last task ends while no client is there: a webhook is delivered, and its launch completed."""
+    """The last task ends while no client is attached: a webhook is delivered, and its launch completed."""
 
     def prepare(self, story):
         story.open_session(sessionSendsLaunchEvents=True)
@@ -254,7 +254,7 @@ class Backup(Sequence):
             raise Violation(f"The backup ended with status {status}: {text!r}")
         bench.service.ends.append("killed" if status == -9 else f"exit {status}")
         bench.note(text)
-        if self.copy.exists():  # It was complete already.
+        if self.copy.exists():  # The copy was complete.
             return
         status, text = self._back_up(bench, {})
         if status != 0:
@@ -304,7 +304,7 @@ class Start(Sequence):
 
 
 class Recover(Sequence):
-    """The start after a kill: transfers in flight, a planned move, files of no row, and the mark of a crash."""
+    """The start after a kill: transfers in flight, a planned move, orphaned files, and the crash marker."""
 
     def begin(self, bench, armed):
         super().begin(bench, armed)
@@ -335,7 +335,7 @@ class Recover(Sequence):
 
 
 def await_files(bench, count):
-    """Returns when so many files are left."""
+    """Returns when at most `count` files are left."""
     deadline = time.monotonic() + DONE_WITHIN
     while len(left := ledger.files(bench.service.data)) > count:
         bench.check_running()

@@ -1,4 +1,4 @@
-"""The service as a process whose calls fail. Where it ends by its fault it is started again, without the library."""
+"""The service as a process whose calls fail. After an end by the fault it starts again without the library."""
 import json
 import os
 import pathlib
@@ -10,16 +10,16 @@ import time
 from storming.failure import Violation
 from storming.service import STOPPED_WITHIN, Service as Process
 
-# What the log tells at `info` of a full disk.
+# The message at `info` of a task that waits because the disk is full.
 WAITS = "task waits for room on the disk"
-# Seconds without work after which a start has done all of its own.
+# Seconds without processor time after which the work of a start is done.
 REST = 0.15
-# `sysexits.h`: what the service ends with where its store or a file cannot be used.
+# The exit statuses of a service whose store or files cannot be used (`sysexits.h`).
 ENDS = (70, 73)
 
 
 class Service(Process):
-    """One data folder and one port for all runs of a bench. `ends` tells how its processes ended by the fault."""
+    """One data folder and one port for all runs of a bench. `ends` lists the ends of its processes by the fault."""
 
     def __init__(self, program, folder, other, bench):
         super().__init__(program, folder)
@@ -49,7 +49,7 @@ class Service(Process):
                 "--content-retention", self.retention, "--transfer-threads", "1"]
 
     def spawn(self, has_shim=False, armed=None):
-        """`armed` is a call and its fault, where the calls of the start count already."""
+        """`armed` is a call and its fault if the calls of the start count."""
         self.has_shim = has_shim
         if has_shim:
             self.bench.shim.disarm()
@@ -82,7 +82,7 @@ class Service(Process):
         self.ready.set()
 
     def await_rest(self):
-        """Returns when the process has used no processor for a while: the work of a start is done."""
+        """Returns when the process has used no processor time for a while: the work of a start is done."""
         before, since = None, time.monotonic()
         while time.monotonic() < since + REST:
             time.sleep(0.02)
@@ -92,7 +92,7 @@ class Service(Process):
             self.bench.check_running()
 
     def check_alive(self):
-        """Starts the service again where its fault ended it."""
+        """Starts the service again if the fault has ended it."""
         if self.process.poll() is not None:
             self.ready.clear()
             self._revive()
@@ -103,7 +103,7 @@ class Service(Process):
         self.spawn()
 
     def _judge_end(self):
-        """A process ends by itself only with a fault, and not without a word."""
+        """Checks that the process ended because of the fault, and that its log gives the reason."""
         status, lines = self.process.returncode, self._complaints(self.log)
         if not self.is_faulty:
             raise Violation(f"The service ended with status {status}, without a fault.", documents=self.recent_log(40))
@@ -116,7 +116,7 @@ class Service(Process):
                             documents=self.recent_log(40))
 
     def end(self):
-        """SIGTERM, and the end. A fault may come before it."""
+        """Ends the service with SIGTERM. A fault may end it before."""
         self.check_alive()
         self.disturbed.set()
         self.ready.clear()
@@ -127,12 +127,11 @@ class Service(Process):
             raise Violation(f"The service had not ended {STOPPED_WITHIN} s after SIGTERM.") from None
         if status == 0:
             return
-        # Before it listens for signals one ends it, and the next start recovers.
         self._judge_end()
 
     @staticmethod
     def _complaints(log):
-        """The lines of a log that tell of a fault."""
+        """The lines of a log that report a fault."""
         found = []
         for line in log.read_text(errors="replace").splitlines():
             try:
@@ -145,7 +144,7 @@ class Service(Process):
         return found
 
     def complaints(self):
-        """What all logs of the run tell of faults."""
+        """The lines of all logs of the run that report a fault."""
         return [line for log in sorted(self.folder.glob("log.*")) for line in self._complaints(log)]
 
     def recent_log(self, lines=60):

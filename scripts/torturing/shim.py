@@ -1,4 +1,4 @@
-"""The library before the service: built, told which call to let fail, and read for the calls that it saw."""
+"""The library before the service: its build, its orders, and its record of calls."""
 import collections
 import ctypes
 import dataclasses
@@ -43,8 +43,7 @@ class Call:
         return f"{self.function}:{self.path}:{self.number}"
 
     def faults(self):
-        """The faults that this call may meet. A kill at a call that changes nothing leaves the files as the change before
-        it did, so one of the two is enough there."""
+        """The faults for this call. A call that changes nothing leaves the files unchanged: a kill before it suffices."""
         found = ["kill-before", "kill-after"] if self.function in CHANGES else ["kill-before"]
         found.append("EIO")
         found += ["ENOSPC"] * (self.function in TAKES_ROOM) + ["short"] * (self.function in MOVES_BYTES)
@@ -80,12 +79,12 @@ class Shim:
                             "FAIL_ONCE_ROOTS": ";".join(f"{name}={os.path.realpath(path)}" for name, path in roots.items())}
 
     def disarm(self):
-        """For a process that is about to start."""
+        """Resets the library for the next process."""
         self.page.armed = self.page.met = self.page.fault = 0
         self.trace.write_bytes(b"")
 
     def arm(self, call=None, fault=None):
-        """From now on calls are counted. Without a fault none fails."""
+        """Counts calls from now on. One call fails if a fault is given."""
         if call is not None:
             self.page.call = f"{call.function} {call.path}".encode()
             self.page.number, (self.page.fault, self.page.error) = call.number, FAULTS[fault]
@@ -96,7 +95,7 @@ class Shim:
         return bool(self.page.met)
 
     def counts(self):
-        """How many calls of each class came since the library was armed."""
+        """The number of calls of each class since the library was armed."""
         found = collections.Counter()
         for line in self.trace.read_text(errors="replace").splitlines():
             number, function, path = line.removesuffix(" <--").split(" ", 2)

@@ -1,4 +1,4 @@
-"""What one run does through the API, and what it knows to be confirmed."""
+"""The operations of one run, and the state that responses have confirmed."""
 import itertools
 import time
 
@@ -27,7 +27,7 @@ class Story:
     def tasks(self):
         return self.session.tasks
 
-    # What sequences do
+    # Operations
 
     def open_session(self, **configuration):
         """A session that retries soon. It sends no launches unless the configuration says so."""
@@ -100,10 +100,10 @@ class Story:
         self.client.call("POST", f"{task.path}/content/claim")
         task.claimed = True
 
-    # What must hold
+    # Guarantees
 
     def check(self):
-        """Every guarantee, after a start without a fault: tasks end, and all that was confirmed is there."""
+        """Checks every guarantee after a start without a fault: tasks end, and all confirmed state exists."""
         if self.session is None:
             return
         checks.audit(self.client, self.session)
@@ -126,7 +126,7 @@ class Story:
             raise Violation(f"Accepted is kept: the content of {task.path} was claimed, and it can be read.", task=task)
 
     def _check_destination(self, task):
-        """The file at a destination is the content where the task succeeded. Else nothing has changed there."""
+        """The file at a destination is the content if the task succeeded. Otherwise it is unchanged."""
         if not task.destination:
             return
         file = self.bench.service.roots[task.creation["destination"]["root"]] / task.destination

@@ -263,7 +263,7 @@ struct ContentFinisher: Sendable {
         return aftermath
     }
 
-    /// How often the file at a destination is read, if the machine is at fault.
+    /// The maximum number of reads of a file at a destination, if the machine is at fault.
     private static let mostReads = 3
 
     /// Whether the file at a destination is the planned one, byte for byte. A file that cannot be read is not: its task
