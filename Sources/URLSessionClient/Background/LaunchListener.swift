@@ -85,37 +85,15 @@ extension LaunchReceiver {
     private static let longest = 4 << 20
 
     private static func readRequest(_ connection: Int32) -> (headers: [String: String], body: ArraySlice<UInt8>)? {
-        let gap = Array("\r\n\r\n".utf8)
-        var bytes: [UInt8] = []
-        var head: [String: String]?
-        var start = 0
-        while bytes.count <= longest {
-            if head == nil, let end = bytes.firstRange(of: gap) {
-                head = fields(of: bytes[..<end.lowerBound])
-                start = end.upperBound
-            }
-            if let head {
-                let length = Int(head["content-length"] ?? "") ?? 0
-                if bytes.count - start >= length { return (head, bytes[start...].prefix(max(0, length))) }
-            }
+        var request = ArrivingRequest()
+        while request.count <= longest {
             let piece = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
                 count = max(0, recv(connection, buffer.baseAddress, buffer.count, 0))
             }
             guard !piece.isEmpty else { return nil }
-            bytes += piece
+            if let whole = request.add(piece) { return whole }
         }
         return nil
-    }
-
-    /// The header fields behind the request line, by names in lower case.
-    private static func fields(of head: ArraySlice<UInt8>) -> [String: String] {
-        var fields: [String: String] = [:]
-        for line in String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst() {
-            let parts = line.split(separator: ":", maxSplits: 1)
-            guard parts.count == 2 else { continue }
-            fields[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespaces)
-        }
-        return fields
     }
 }
 
