@@ -127,6 +127,7 @@ static void add_timer(uint64_t when, void *context, void (*work)(void *)) {
     if (!csim_is_on()) csim_fail("a timer of libdispatch", "outside the simulation");
     // A time of libdispatch has its clock in the two highest bits: both for the wall clock.
     if (when >> 62 == 3) csim_fail("a timer of libdispatch", "of the wall clock");
+    if (csim_planted(csim_lose_timer) && csim_below(csim_order, 200) == 0) return;
     if (timer_count == timer_capacity) {
         timer_capacity = timer_capacity ? 2 * timer_capacity : 64;
         timers = realloc(timers, timer_capacity * sizeof *timers);

@@ -200,8 +200,14 @@ static int keeps_present_names(ino_t number) {
     return file->choice == 2;
 }
 
-static void write_file(const char *path, const char *bytes, off_t length) {
-    int target = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+static int is_of_database(const char *path) { return strstr(path, ".db") != NULL; }
+
+// Leaves a file with these bytes. It stays the same file, by its number, where there is one; but SQLite must not find
+// a file again that a connection of the dead process still has.
+static void write_file(const char *source, const char *path, const char *bytes, off_t length, int is_as_now) {
+    int is_same = source && !is_of_database(path) && link(source, path) == 0;
+    if (is_same && is_as_now) return;
+    int target = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (target < 0) csim_fail(path, strerror(errno));
     for (off_t at = 0; at < length;) {
         ssize_t count = syscall(SYS_pwrite64, target, bytes + at, (size_t)(length - at), at);
@@ -232,13 +238,13 @@ static void leave_file(ino_t number, const char *source, const char *target) {
     off_t length = 0;
     char *bytes = source ? read_present(source, &length) : NULL;
     if (planned == csim_kill || (file && bytes && file->to == 0 && file->length == length)) {
-        write_file(target, bytes ? bytes : file->bytes, bytes ? length : file->length);
+        write_file(source, target, bytes ? bytes : file->bytes, bytes ? length : file->length, bytes != NULL);
     } else {
         // 0 keeps what was written since the last sync, 1 loses it, 2 keeps some blocks of it.
         int fate = bytes ? (int)csim_below(csim_disk, 3) : 1;
         off_t synced = file ? file->length : 0;
-        if (fate == 0) losses.kept++, write_file(target, bytes, length);
-        if (fate == 1) losses.lost++, write_file(target, file ? file->bytes : "", synced);
+        if (fate == 0) losses.kept++, write_file(source, target, bytes, length, 1);
+        if (fate == 1) losses.lost++, write_file(source, target, file ? file->bytes : "", synced, 0);
         if (fate == 2) {
             losses.torn++;
             off_t torn = csim_below(csim_disk, 2) ? length : synced;
@@ -249,7 +255,7 @@ static void leave_file(ino_t number, const char *source, const char *target) {
                 if (count > length - at) count = length - at;
                 if (csim_below(csim_disk, 2)) memcpy(mixed + at, bytes + at, (size_t)count);
             }
-            write_file(target, mixed, torn);
+            write_file(source, target, mixed, torn, 0);
             free(mixed);
         }
     }
@@ -357,6 +363,7 @@ static ssize_t write_at(int descriptor, const void *bytes, size_t count, off_t o
     struct file *file = ours(descriptor);
     if (!file) return syscall(SYS_pwrite64, descriptor, bytes, count, offset);
     if (fails(csim_write)) return -1;
+    if (has_crashed) return (ssize_t)count;
     if (is_full) {
         struct stat status;
         if (fstat(descriptor, &status) == 0 && offset + (off_t)count > status.st_size) {
@@ -394,6 +401,7 @@ EXPORT ssize_t write(int descriptor, const void *bytes, size_t count) {
 static int truncate_to(int descriptor, off_t length) {
     struct file *file = ours(descriptor);
     if (file && fails(csim_write)) return -1;
+    if (file && has_crashed) return 0;
     int result = (int)syscall(SYS_ftruncate, descriptor, length);
     if (file && result == 0) note_write(file, length, length + 1);
     return result;
@@ -418,6 +426,7 @@ static int sync_now(int descriptor) {
         return 0;
     }
     if (csim_planted(csim_skip_file_sync) && !is_database(descriptor)) return 0;
+    if (csim_planted(csim_skip_commit_sync) && is_database(descriptor)) return 0;
     struct stat status;
     if (fstat(descriptor, &status) != 0) return -1;
     copy_synced(descriptor, file, status.st_size);

@@ -78,7 +78,9 @@ void csim_set_resolver(int (*resolve)(const char *, uint32_t *)) { resolver = re
 
 void csim_network_closes(int descriptor) {
     struct socket *socket = of(descriptor);
-    if (socket) socket->is_open = 0;
+    if (!socket) return;
+    socket->is_open = 0;
+    csim_descriptors_changed();
 }
 
 void csim_reset_network(void) {
@@ -113,6 +115,7 @@ EXPORT int connect(int descriptor, const struct sockaddr *address, socklen_t len
     socket->address = ntohl(target->sin_addr.s_addr);
     socket->port = ntohs(target->sin_port);
     asked[asked_count++] = (struct csim_connection){descriptor, socket->peer, socket->address, socket->port, generation};
+    csim_descriptors_changed();
     char filler[4096] = {0};
     while (syscall(SYS_sendto, descriptor, filler, sizeof filler, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) > 0) {}
     errno = EINPROGRESS;
@@ -125,7 +128,9 @@ EXPORT ssize_t recv(int descriptor, void *bytes, size_t count, int flags) {
         errno = ECONNRESET;
         return -1;
     }
-    return syscall(SYS_recvfrom, descriptor, bytes, count, flags, NULL, NULL);
+    ssize_t received = syscall(SYS_recvfrom, descriptor, bytes, count, flags, NULL, NULL);
+    if (socket && received > 0) csim_descriptors_changed();
+    return received;
 }
 
 EXPORT ssize_t send(int descriptor, const void *bytes, size_t count, int flags) {
@@ -134,6 +139,7 @@ EXPORT ssize_t send(int descriptor, const void *bytes, size_t count, int flags) 
         errno = ECONNRESET;
         return -1;
     }
+    if (socket) csim_descriptors_changed();
     return syscall(SYS_sendto, descriptor, bytes, count, flags | MSG_NOSIGNAL, NULL, 0);
 }
 
@@ -173,6 +179,7 @@ EXPORT int getsockopt(int descriptor, int level, int option, void *restrict valu
 }
 
 EXPORT int eventfd_write(int descriptor, eventfd_t value) {
+    if (csim_planted(csim_lose_event) && csim_below(csim_order, 100) == 0) return 0;
     return write(descriptor, &value, sizeof value) == sizeof value ? 0 : -1;
 }
 

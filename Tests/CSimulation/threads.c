@@ -118,7 +118,12 @@ int64_t csim_next_wakeup(void) {
     return next;
 }
 
+static uint64_t activity;
+
+uint64_t csim_network_activity(void) { return activity; }
+
 void csim_descriptors_changed(void) {
+    activity++;
     for (int index = 0; index < thread_count; index++) threads[index].is_dirty = 1;
 }
 

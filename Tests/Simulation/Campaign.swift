@@ -42,42 +42,62 @@ struct Campaign {
             without: Set(names.compactMap(Plan.Fault.init)), clients: number("clients"), tasks: number("tasks"))
     }
 
-    private static let planted = [
-        "lose-wakeup": csim_lose_wakeup, "skip-file-sync": csim_skip_file_sync,
-        "skip-folder-sync": csim_skip_folder_sync, "misplace-write": csim_misplace_write,
-    ]
-
     func run() -> Int32 {
+        if options["planted"] != nil { return findPlanted() }
         if let seed = number("seed") { return runAlone(seed) }
         let (count, first) = (number("seeds") ?? 100, number("first") ?? 1)
         let start = csim_real_now()
         var counts: [String: Int] = [:]
         var (failures, steps) = ([Int](), 0)
-        for seed in first..<(first + count) {
-            let outcome = perform(seed, narrowing)
+        var (done, running, next) = (0, [Running](), first)
+        while failures.count < number("failures") ?? 10 {
+            while running.count < number("jobs") ?? 2, next < first + count {
+                running.append(begin(next, narrowing))
+                next += 1
+            }
+            guard !running.isEmpty else { break }
+            let (seed, outcome) = (running[0].seed, end(running.removeFirst()))
+            done += 1
             steps += outcome.steps
             for (name, count) in outcome.counts { counts[name, default: 0] += count }
-            guard let violation = outcome.violation else {
-                // A few seeds run twice: the same seed is the same run.
-                if seed % 20 == 1, perform(seed, narrowing).hash != outcome.hash {
-                    print("seed \(seed) is not the same run twice")
-                    failures.append(seed)
-                }
-                continue
+            if let violation = outcome.violation {
+                failures.append(seed)
+                print("seed \(seed): \(violation)")
+                if options["plant"] != nil { break }
+                if failures.count <= 3, options["shrink"] != "no" { shrink(seed) }
+            } else if seed % 20 == 1, perform(seed, narrowing).hash != outcome.hash {
+                // Some seeds run twice: the same seed is the same run.
+                print("seed \(seed) is not the same run twice")
+                failures.append(seed)
             }
-            failures.append(seed)
-            print("seed \(seed): \(violation)")
-            if options["plant"] != nil { break }
-            if failures.count <= 3 { shrink(seed) }
-            if failures.count >= number("failures") ?? 10 { break }
         }
+        for other in running { _ = end(other) }
         let seconds = Double(csim_real_now() - start) / 1_000_000_000
         for (name, count) in counts.sorted(by: { $0.key < $1.key }) { print("met: \(count) \(name)") }
-        let speed = (Double(count) / seconds * 10).rounded() / 10
+        let speed = (Double(done) / seconds * 10).rounded() / 10
         print(
             "\(count) seeds, \(steps) steps, \(Int(seconds)) s, \(speed) seeds a second, \(failures.count) failures \(failures)"
         )
         return failures.isEmpty ? 0 : 1
+    }
+
+    /// Plants each fault, and reports after how many seeds it is found.
+    private func findPlanted() -> Int32 {
+        let (limit, first) = (number("seeds") ?? 200, number("first") ?? 1)
+        var missed = 0
+        for fault in PlantedFault.allCases {
+            var campaign = self
+            campaign.options["plant"] = fault.rawValue
+            var found: (count: Int, text: String)?
+            for seed in first..<(first + limit) {
+                guard let violation = campaign.perform(seed, narrowing).violation else { continue }
+                found = (seed - first + 1, violation)
+                break
+            }
+            if found == nil { missed += 1 }
+            print("\(fault.rawValue): \(found.map { "after \($0.count) seeds: \($0.text.prefix(150))" } ?? "not found in \(limit) seeds")")
+        }
+        return missed == 0 ? 0 : 1
     }
 
     /// Runs one seed twice, with its trace, and compares the two.
@@ -138,25 +158,39 @@ struct Campaign {
 
     // MARK: Processes
 
+    private struct Running {
+        var seed: Int
+        var pipe: Int32
+        var process: pid_t
+    }
+
     private func perform(_ seed: Int, _ narrowing: Narrowing, isQuiet: Bool = false) -> Outcome {
+        end(begin(seed, narrowing, isQuiet: isQuiet))
+    }
+
+    private func begin(_ seed: Int, _ narrowing: Narrowing, isQuiet: Bool = false) -> Running {
         var ends: [Int32] = [0, 0]
-        guard pipe(&ends) == 0 else { return Outcome(violation: "pipe: \(errno)") }
+        guard pipe(&ends) == 0 else { exit(2) }
         let child = csim_fork()
         if child == 0 {
             dup2(ends[1], 3)
             live(seed, narrowing, isQuiet)
         }
         close(ends[1])
+        return Running(seed: seed, pipe: ends[0], process: child)
+    }
+
+    private func end(_ running: Running) -> Outcome {
         var text: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         while true {
-            let count = read(ends[0], &buffer, buffer.count)
+            let count = read(running.pipe, &buffer, buffer.count)
             if count <= 0 { break }
             text += buffer[..<count]
         }
-        close(ends[0])
+        close(running.pipe)
         var status: Int32 = 0
-        waitpid(child, &status, 0)
+        waitpid(running.process, &status, 0)
         var outcome = parse(String(decoding: text, as: UTF8.self))
         if status != 0, outcome.violation == nil {
             outcome.violation =
@@ -187,12 +221,15 @@ struct Campaign {
     private func live(_ seed: Int, _ narrowing: Narrowing, _ isQuiet: Bool) -> Never {
         let folder = "\(options["folder"] ?? "/dev/shm")/simulate-\(getpid())"
         for descriptor in Int32(4)..<64 { close(descriptor) }
+        // The rest of a run that never ends.
         alarm(UInt32(number("limit") ?? 300))
         csim_begin(UInt64(seed))
-        if let name = options["plant"], let fault = Self.planted[name] { csim_plant(fault) }
+        csim_watch_states()
+        let planted = options["plant"].flatMap(PlantedFault.init)
+        planted?.plant()
         let plan = Plan(
             seed: UInt64(seed), without: narrowing.without, clients: narrowing.clients, tasks: narrowing.tasks)
-        let world = World(plan: plan, folder: folder, printsAll: options["verbose"] != nil && !isQuiet)
+        let world = World(plan: plan, planted: planted, folder: folder, printsAll: options["verbose"] != nil && !isQuiet)
         var violation: String?
         do throws(Violation) { try world.run() } catch { violation = error.text }
         let losses = csim_losses()
@@ -202,6 +239,11 @@ struct Campaign {
             ("sync failed", csim_faults_met(csim_sync)),
         ]
         var text = "H \(String(world.trace.hash, radix: 16))\nS \(world.simulator.steps)\n"
+        var (index, name, times): (Int32, UnsafePointer<CChar>?, Int64) = (0, nil, 0)
+        while csim_transition(index, &name, &times) != 0 {
+            if let name { text += "C \(times) \(String(cString: name))\n" }
+            index += 1
+        }
         for (name, count) in facts where count > 0 { text += "C \(count) \(name)\n" }
         for (name, count) in world.trace.counts { text += "C \(count) \(name)\n" }
         for line in world.trace.last { text += "L \(line.filter { $0 != "\n" })\n" }

@@ -13,7 +13,8 @@ final class KnownTask {
     enum Wish { case no, asked, confirmed }
 
     var order: TaskOrder
-    let resource: Resource
+    /// Where its bytes may come from: the last one is that of its present request.
+    var resources: [Resource]
     let body: [UInt8]?
     var number: Int64?
     var cancel = Wish.no
@@ -23,10 +24,15 @@ final class KnownTask {
 
     init(_ order: TaskOrder, _ resource: Resource, body: [UInt8]?, expectsOther: Bool) {
         self.order = order
-        self.resource = resource
+        resources = [resource]
         self.body = body
         self.expectsOther = expectsOther
     }
+
+    var mayBeShort: Bool { resources.contains(where: \.mayBeShort) }
+
+    /// Whether these bytes are a version of a resource.
+    func has(digest: [UInt8]) -> Bool { resources.contains { $0.version(of: digest) != nil } }
 
     var name: String { order.specification.clientTaskId ?? "" }
     var isDownload: Bool { order.specification.kind == .download }
@@ -49,6 +55,8 @@ final class Client: @unchecked Sendable {
     private var mayCancel = false
     private var isInvalidated = false
     private var lastTask = 0
+    private var epoch: Int64?
+    private var bodies: [(id: String, bytes: [UInt8])] = []
 
     init(_ number: Int, _ world: World) {
         self.number = number
@@ -126,7 +134,7 @@ final class Client: @unchecked Sendable {
 
     private func act() async throws {
         let known = tasks.filter { $0.number != nil }
-        switch dice.below(12) {
+        switch dice.below(18) {
         case 0, 1, 2, 3: if lastTask < plan.tasks { try await create() }
         case 4: if plan.has(.commands), let task = known.randomElement(using: dice) { try await cancel(task) }
         case 5:
@@ -136,6 +144,13 @@ final class Client: @unchecked Sendable {
         case 8: try await acknowledge()
         case 9: if let task = known.randomElement(using: dice) { try await look(at: task) }
         case 10: try await answerQuestions(kindly: false)
+        case 11: if plan.has(.retries), let task = known.randomElement(using: dice) { try await retry(task) }
+        case 12: if plan.has(.commands), let task = known.randomElement(using: dice) { try await change(task) }
+        case 13: if plan.has(.commands), let task = known.randomElement(using: dice) { try await claim(task) }
+        case 14: if plan.has(.attachments) { try await attach() }
+        case 15: if plan.has(.sessions), dice.chance(80) { try await invalidate() }
+        case 16: if plan.has(.bodies) { try await storeBody() }
+        case 17: if plan.has(.apps), dice.chance(200) { try await world.changeApp(dice.below(4)) }
         default: try await handleLaunch()
         }
     }
@@ -207,9 +222,11 @@ final class Client: @unchecked Sendable {
         if dice.chance(80) { specification.confirmBeforeStart = true }
         if dice.chance(80) { specification.earliestBeginDate = world.clock + .milliseconds(Int64(dice.below(20_000))) }
         if dice.chance(80) { specification.failOnHTTPError = true }
-        let order = TaskOrder(
-            specification: specification, isSuspended: dice.chance(100),
-            body: body.map { TaskOrder.Body.bytes($0, mediaType: "application/octet-stream") })
+        var source = body.map { TaskOrder.Body.bytes($0, mediaType: "application/octet-stream") }
+        if isUpload, dice.chance(500), let stored = bodies.randomElement(using: dice) {
+            (body, source) = (stored.bytes, .stored(stored.id))
+        }
+        let order = TaskOrder(specification: specification, isSuspended: dice.chance(100), body: source)
         return KnownTask(order, resource, body: body, expectsOther: expectsOther)
     }
 
@@ -254,7 +271,7 @@ final class Client: @unchecked Sendable {
     /// Compares a task with what is known of it.
     private func check(_ task: KnownTask, _ found: TaskRecord) throws {
         trace.met("state \(found.phase?.rawValue ?? found.outcome?.rawValue ?? "")")
-        if found.specification.clientTaskId != task.name {
+        if found.specification.clientTaskId ?? "" != task.name {
             throw Violation(
                 "The task \(found.number) is \(found.specification.clientTaskId ?? ""), and was \(task.name).")
         }
@@ -262,7 +279,7 @@ final class Client: @unchecked Sendable {
             throw Violation("The cancellation of \(task.name) was confirmed, and it is \(found.life).")
         }
         guard let outcome = found.outcome else { return }
-        if outcome == .cancelled, task.cancel == .no, !mayCancel {
+        if outcome == .cancelled, task.cancel == .no, !mayCancel, !world.mayCancel {
             throw Violation("\(task.name) was cancelled by nobody.")
         }
         if let seen = log.outcomes[found.number], seen != outcome {
@@ -276,21 +293,125 @@ final class Client: @unchecked Sendable {
             return
         }
         // A body that nothing bounds cannot be known to be cut, and 204 has none.
-        if task.resource.mayBeShort || found.result?.response?.statusCode == 204 { return }
+        if task.mayBeShort || found.result?.response?.statusCode == 204 { return }
         if let body = task.body {
-            guard task.resource.received.contains(body) else {
+            guard task.resources.contains(where: { $0.received.contains(body) }) else {
                 throw Violation("The upload \(task.name) succeeded, and nothing was received.")
             }
         } else if let digest = found.result?.contentDigest, digest.algorithm == .sha256 {
-            guard let bytes = [UInt8](hexadecimal: digest.value), let version = task.resource.version(of: bytes) else {
+            guard let bytes = [UInt8](hexadecimal: digest.value), task.has(digest: bytes) else {
                 throw Violation(
                     "The content of \(task.name) is no version of its resource: \(found.result?.contentLength ?? -1) bytes."
                 )
             }
-            guard found.result?.contentLength == Int64(task.resource.bytes(version).count) else {
-                throw Violation("The content of \(task.name) has another length than its bytes.")
+        }
+    }
+
+    // MARK: Other commands
+
+    /// Makes a new task of one that has ended.
+    private func retry(_ task: KnownTask) async throws {
+        guard let session, let found = try await record(of: task, "find \(task.name)"), found.state == .completed else {
+            return
+        }
+        do {
+            let number = try await attempt("retry \(task.name)") { service, _ in
+                try await service.retry(found, in: session, recording: nil).task.number
+            }
+            guard let number else { return }
+            trace.met("retried")
+            var order = task.order
+            order.specification.clientTaskId = nil
+            let again = KnownTask(order, task.resources[0], body: task.body, expectsOther: task.expectsOther)
+            again.resources = task.resources
+            again.number = number
+            tasks.append(again)
+        } catch DomainError.sessionInvalidated {} catch DomainError.bodyNotFound {}
+    }
+
+    /// Changes where a task's bytes come from, or its priority.
+    private func change(_ task: KnownTask) async throws {
+        guard let found = try await record(of: task, "find \(task.name)"), found.state != .completed else { return }
+        var changes = TaskChanges()
+        if task.isDownload, task.order.specification.expectedDigest == nil, dice.chance(500) {
+            let resource = world.origins.makeResource()
+            task.resources.append(resource)
+            changes.request = TransferRequest(url: resource.url, method: "GET")
+            changes.origin = "http://o\(resource.origin).test"
+        } else {
+            changes.priority = dice.pick([0, 0.3, 1])
+        }
+        let given = changes
+        do {
+            let isMade = try await attempt("change \(task.name)") { service, _ in
+                try await service.changeTask(found.id, given, ifRevision: nil).revision
+            }
+            if isMade != nil { trace.met("task changed") }
+        } catch DomainError.taskCompleted {} catch is Refused {}
+    }
+
+    private func claim(_ task: KnownTask) async throws {
+        guard let found = try await record(of: task, "find \(task.name)"), found.content != nil else { return }
+        task.isClaimed = true
+        do {
+            _ = try await attempt("claim \(task.name)") { service, _ in
+                try await service.claimContent(of: found.id, expecting: nil)
+            }
+            trace.met("content claimed")
+        } catch is DomainError {}
+    }
+
+    private func attach() async throws {
+        let event: Attachment.Event =
+            switch dice.below(4) {
+            case 0: .take(ttl: .seconds(5), launchId: nil, takeover: dice.chance(300))
+            case 1: .take(ttl: .seconds(30), launchId: nil, takeover: true)
+            case 2: .renew(epoch: epoch ?? 1, ttl: .seconds(10))
+            default: .release(epoch: epoch ?? 1)
+            }
+        do {
+            let found = try await attempt("attachment \(event)") { service, session in
+                guard let session else { throw DomainError.notFound }
+                return try await service.attach(event, to: session.id).attachment?.epoch
+            }
+            if case .take = event, let found { epoch = found }
+            trace.met("attachment")
+        } catch DomainError.sessionInUse {} catch DomainError.attachmentFenced {}
+    }
+
+    private func invalidate() async throws {
+        let cancels = dice.chance(500)
+        if cancels { mayCancel = true }
+        isInvalidated = true
+        _ = try await attempt("invalidate, cancels \(cancels)") { service, session in
+            guard let session else { throw DomainError.notFound }
+            return cancels
+                ? try await service.invalidateAndCancel(session.id).revision
+                : try await service.finishTasksAndInvalidate(session.id).revision
+        }
+        trace.met("session invalidated")
+    }
+
+    /// Stores a body for uploads, piece by piece.
+    private func storeBody() async throws {
+        let bytes = Resource.bytes(
+            seed: 7_000 + number * 100 + bodies.count, count: dice.pick([100, 65_536, 70_000, 250_000]))
+        let (app, dice, simulator) = (world.app, dice, world.simulator)
+        let body = try await attempt("store body of \(bytes.count)") { service, _ in
+            var rest = bytes[...]
+            return try await service.receiveBody(BodyOrder(), app: app, recording: nil) {
+                await simulator.pause(dice.between(0.1, 300))
+                guard !rest.isEmpty else { return nil }
+                defer { rest = rest.dropFirst(40_000) }
+                return Array(rest.prefix(40_000))
             }
         }
+        guard let body else { return }
+        trace.met("body stored")
+        guard body.length == Int64(bytes.count) else {
+            throw Violation("A body of \(bytes.count) bytes has \(body.length).")
+        }
+        bodies.append((body.publicId, bytes))
     }
 
     // MARK: Events
@@ -332,10 +453,11 @@ final class Client: @unchecked Sendable {
         let seq = log.last
         guard seq > 0 else { return }
         acknowledging = max(acknowledging, seq)
+        let epoch = epoch
         let session: SessionRecord?? = try await attempt("acknowledge \(seq)") { service, session in
             guard let session else { throw DomainError.notFound }
             do {
-                return try await service.acknowledge(through: seq, epoch: nil, in: session.id, ifRevision: nil)
+                return try await service.acknowledge(through: seq, epoch: epoch, in: session.id, ifRevision: nil)
             } catch DomainError.attachmentFenced { return nil }
         }
         if let found = session ?? nil {
@@ -349,6 +471,15 @@ final class Client: @unchecked Sendable {
     // MARK: Questions and launches
 
     private func answerQuestions(kindly: Bool) async throws {
+        if log.hasGaps, kindly {
+            let app = world.app
+            let open = try await attempt("open questions") { service, session in
+                try await service.questions(
+                    of: app, session: session?.id, states: [.open], ListSpan(), after: 0, limit: 100
+                ).map(\.question.questionId)
+            }
+            for question in open ?? [] { log.giveBack(question) }
+        }
         while let question = log.takeQuestion() {
             let app = world.app
             let isKind = kindly || dice.chance(700)
@@ -393,7 +524,7 @@ final class Client: @unchecked Sendable {
 
     /// The origins behave, and nothing crashes any more: everything ends.
     private func finish() async throws {
-        for task in tasks where task.number == nil {
+        for task in tasks where task.number == nil && !isInvalidated {
             // A date of before a jump of the clock may be far away now.
             task.order.specification.earliestBeginDate = nil
             try note(try await insist("create at last \(task.name)", Self.creating([task.order])), [task])
@@ -409,7 +540,7 @@ final class Client: @unchecked Sendable {
             try await answerQuestions(kindly: true)
             try await handleLaunch()
             let left = try await unfinished()
-            if left.isEmpty { break }
+            if left.isEmpty, try await hasEnded() { break }
             if world.simulator.now > deadline {
                 let names = left.map(\.name)
                 var found: [String] = []
@@ -420,6 +551,7 @@ final class Client: @unchecked Sendable {
             }
             await world.simulator.pause(500)
         }
+        tasks.removeAll { $0.number == nil }
         for task in tasks { try await examine(task) }
         try await checkCounts()
         try await readEvents()
@@ -429,12 +561,20 @@ final class Client: @unchecked Sendable {
 
     /// Tasks without a didComplete. Where events are gone, the tasks themselves tell.
     private func unfinished() async throws -> [KnownTask] {
-        var left = tasks.filter { task in log.outcomes[task.number ?? 0] == nil }
+        var left = tasks.filter { task in task.number.map { log.outcomes[$0] == nil } ?? false }
         guard log.hasGaps else { return left }
         for task in left {
             if try await record(of: task, "see \(task.name)")?.outcome != nil { left.removeAll { $0 === task } }
         }
         return left
+    }
+
+    /// Whether the session counts no unfinished task: there may be some whose creation was lost.
+    private func hasEnded() async throws -> Bool {
+        try await insist("count") { service, session in
+            guard let session else { throw DomainError.notFound }
+            return try await service.store.session(session.id).counts.unfinished == 0
+        }
     }
 
     private func beginNow(_ task: KnownTask) async throws {
@@ -470,7 +610,8 @@ final class Client: @unchecked Sendable {
         if let destination = task.order.specification.destination {
             return try checkDestination(task, destination, found)
         }
-        guard outcome == .succeeded, task.isDownload, let content = found.content, !content.isExpired else { return }
+        guard outcome == .succeeded, task.isDownload, let content = found.content, !content.isExpired, !task.isClaimed
+        else { return }
         let bytes = try await insist("read \(task.name)") { service, _ in
             switch try await service.content(of: found).source {
             case .bucket: [UInt8]()
@@ -490,16 +631,18 @@ final class Client: @unchecked Sendable {
 
     private func checkDestination(_ task: KnownTask, _ destination: Destination, _ found: TaskRecord) throws {
         let outcome = found.outcome
-        let isUnknown = task.resource.mayBeShort || found.result?.response?.statusCode == 204
+        let isUnknown = task.mayBeShort || found.result?.response?.statusCode == 204
         let bytes = world.file("root/\(destination.path)")
         if outcome == .succeeded {
-            guard let bytes, isUnknown || task.resource.version(of: Digest.of(bytes)) != nil else {
+            guard let bytes, isUnknown || task.has(digest: Digest.of(bytes)) else {
                 throw Violation(
                     "\(task.name) succeeded, and its destination has \(bytes.map { "\($0.count) other bytes" } ?? "no file")."
                 )
             }
             trace.met("destination compared")
-        } else if outcome == .cancelled || outcome == .failed, bytes != nil {
+        } else if outcome == .cancelled || outcome == .failed, bytes != nil,
+            !tasks.contains(where: { $0 !== task && $0.order.specification.destination == destination })
+        {
             throw Violation("\(task.name) ended \(found.life.state), and there is a file at its destination.")
         }
     }

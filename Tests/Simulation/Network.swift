@@ -33,6 +33,8 @@ final class Network: @unchecked Sendable {
 
     private let simulator: Simulator
     private var connections: [Connection] = []
+    /// The activity of which the hosts know.
+    private var seen: UInt64 = 0
     /// Answers a request.
     var serve: (Request, Connection) -> Void = { _, _ in }
     /// Looks at the head of a request whose body is still to come. Returns whether the body is wanted.
@@ -71,6 +73,8 @@ final class Network: @unchecked Sendable {
 
     /// Moves bytes. Called after each step of the simulation.
     func attend() {
+        guard csim_network_activity() != seen else { return }
+        seen = csim_network_activity()
         var raw = csim_connection()
         while csim_next_connection(&raw) != 0 { open(raw) }
         for connection in connections where connection.isOpen { move(connection) }
@@ -179,6 +183,7 @@ final class Network: @unchecked Sendable {
     func send(_ bytes: [UInt8], on connection: Connection) {
         guard connection.isOpen else { return }
         connection.unsent += bytes
+        seen = .max
     }
 
     /// The answer is complete, and the next request may follow.
@@ -193,7 +198,7 @@ final class Network: @unchecked Sendable {
     func hangUp(_ connection: Connection, resets: Bool = false) {
         guard connection.isOpen else { return }
         if !resets, !connection.unsent.isEmpty {
-            return simulator.after(1) { [self] in hangUp(connection) }
+            return simulator.after(20) { [self] in hangUp(connection) }
         }
         close(connection, resets: resets)
     }

@@ -199,7 +199,7 @@ final class Origins: @unchecked Sendable {
         guard connection.isOpen else { return }
         // A full connection holds its origin back.
         guard network.isSent(connection) else {
-            return simulator.after(2) { [self] in pour(body, from: from, to: end, fate, framing, isSlow, connection) }
+            return simulator.after(20) { [self] in pour(body, from: from, to: end, fate, framing, isSlow, connection) }
         }
         let next = min(end, from + 1 + dice.below(body.count > 1_000_000 ? 400_000 : 40_000))
         let piece = Array(body[from..<next])

@@ -13,7 +13,7 @@ struct Plan {
         // Of the machine.
         case kills, powerCuts, fullDisk, writeErrors, syncErrors, clockJumps, delays
         // Of clients.
-        case commands, sessions
+        case commands, sessions, retries, attachments, bodies, apps
     }
 
     var seed: UInt64
@@ -23,7 +23,7 @@ struct Plan {
     var tasks: Int
     /// Milliseconds until the faults stop.
     var troubledTime: Int64
-    var maximumSteps = 3_000_000
+    var maximumSteps = 1_000_000
 
     /// Draws a plan. A narrower one is given to shrink a run.
     init(seed: UInt64, without: Set<Fault> = [], clients: Int? = nil, tasks: Int? = nil) {

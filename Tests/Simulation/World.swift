@@ -10,6 +10,7 @@ import Store
 /// One run: the program in one life after the other, and everything around it.
 final class World: @unchecked Sendable {
     let plan: Plan
+    private let planted: PlantedFault?
     let trace: Trace
     let simulator: Simulator
     let network: Network
@@ -25,8 +26,9 @@ final class World: @unchecked Sendable {
     private(set) var isTroubled = true
     private var isDone = false
 
-    init(plan: Plan, folder: String, printsAll: Bool) {
+    init(plan: Plan, planted: PlantedFault?, folder: String, printsAll: Bool) {
         self.plan = plan
+        self.planted = planted
         self.folder = folder
         trace = Trace(printsAll: printsAll)
         simulator = Simulator(plan: plan, trace: trace)
@@ -87,6 +89,31 @@ final class World: @unchecked Sendable {
         }
     }
 
+    /// A client may have cancelled every task of the app.
+    private(set) var mayCancel = false
+
+    /// Changes what all clients share.
+    func changeApp(_ choice: Int) async throws {
+        let app = app
+        if choice == 0 { mayCancel = true }
+        do {
+            _ = try await life.call(of: app) { service, _ in
+                switch choice {
+                case 0: return try await service.forceQuit(app).revision
+                case 1: return try await service.activate(app).revision
+                default:
+                    var changes = AppChanges()
+                    var webhook = WebhookSettings()
+                    webhook.url = "http://h1.test/hook"
+                    webhook.state = choice == 2 ? .paused : .enabled
+                    changes.webhook = webhook
+                    return try await service.changeApp(app, changes, ifRevision: nil).revision
+                }
+            }
+            trace.met("app changed \(choice)")
+        } catch is Life.Lost {} catch is ServiceError {} catch let error as SQLError where mayFail(error) {}
+    }
+
     private func begin(_ body: @escaping @Sendable () async throws -> Void) {
         _ = Task.detached(executorPreference: lane) { [trace] in
             do { try await body() } catch let violation as Violation { trace.fail(violation.text) } catch {
@@ -100,7 +127,9 @@ final class World: @unchecked Sendable {
     private func makeApp() async throws {
         while app == AppID(0) {
             do {
+                let planted = planted
                 app = try await life.call(of: nil) { service, _ in
+                    try await planted?.plant(in: service.store)
                     if let app = try? await service.app(identifier: "app") { return app.id }
                     var webhook = WebhookSettings()
                     webhook.url = "http://h1.test/hook"
@@ -124,6 +153,9 @@ final class World: @unchecked Sendable {
     private func audit() async throws {
         while true {
             await simulator.pause(isTroubled ? 3000 : 10_000)
+            if !isTroubled, plan.has(.apps) {
+                for choice in [1, 3] { try await changeApp(choice) }
+            }
             let areDone = clients.allSatisfy(\.isDone)
             if !isTroubled || life.state == .serving {
                 do {
@@ -146,9 +178,11 @@ final class World: @unchecked Sendable {
         var left: [String] = []
         for _ in 0..<60 {
             await simulator.pause(5000)
-            left = filesLeft()
             do {
-                left += try await life.call(of: nil) { service, _ in try await Leftovers.rows(of: service.store) }
+                let (rows, files) = try await life.call(of: nil) { service, _ in
+                    (try await Leftovers.rows(of: service.store), try await Leftovers.files(of: service.store))
+                }
+                left = filesLeft().filter { !files.contains($0) } + rows
             } catch is Life.Lost { continue }
             if left.isEmpty {
                 trace.met("nothing is left")

@@ -74,6 +74,8 @@ ssize_t csim_receive(int peer, void *bytes, size_t count);
 ssize_t csim_send(int peer, const void *bytes, size_t count);
 // Ends the peer's side: as an end of the stream, or as a reset.
 void csim_hang_up(const struct csim_connection *connection, int resets);
+// A number that changes with whatever the program does to a connection, and with the peers' bytes.
+uint64_t csim_network_activity(void);
 // What `getaddrinfo` answers: called on the thread that asks. Returns 0 with an address, or an error of `getaddrinfo`.
 void csim_set_resolver(int (*resolve)(const char *name, uint32_t *address));
 
@@ -101,8 +103,17 @@ void csim_set_full(int is_full);
 struct csim_losses { int64_t kept, lost, torn, names; };
 struct csim_losses csim_losses(void);
 
-// Faults planted into the calls above, by name of `csim_planted_faults`: 0 for none.
-enum csim_planted_fault { csim_plant_nothing, csim_lose_wakeup, csim_skip_file_sync, csim_skip_folder_sync, csim_misplace_write };
+// A fault planted into the calls, to see whether it is found.
+enum csim_planted_fault {
+    csim_plant_nothing,
+    csim_lose_wakeup,        // of a thread, now and then
+    csim_lose_timer,
+    csim_lose_event,         // of an eventfd
+    csim_skip_file_sync,
+    csim_skip_folder_sync,
+    csim_skip_commit_sync,   // of the database's files
+    csim_misplace_write      // by one byte, of a file that is not the database's
+};
 void csim_plant(enum csim_planted_fault fault);
 
 // MARK: Processes
@@ -113,3 +124,10 @@ pid_t csim_fork(void);
 void csim_fix_addresses(char *const *arguments);
 // Removes a folder with all that is in it.
 void csim_remove(const char *folder);
+
+// MARK: Coverage
+
+// Counts the changes of state of the rows in databases that are opened from now on.
+void csim_watch_states(void);
+// A change of state and how often it came; whether there is one of that index.
+int csim_transition(int index, const char **name, int64_t *count);
