@@ -4,11 +4,11 @@ import Glibc
 package enum ProcessMeters {
     /// - Parameter startedAt: Milliseconds since 1970.
     package static func register(_ metrics: Metrics, startedAt: Int64) {
-        metrics.counter("process_cpu_seconds_total", "Time that processors worked for the service.") { cpuSeconds }
-        metrics.gauge("process_resident_memory_bytes", "Memory that the service occupies.") { residentBytes }
+        metrics.counter("process_cpu_seconds_total", "CPU time of the service.") { cpuSeconds }
+        metrics.gauge("process_resident_memory_bytes", "Resident memory of the service.") { residentBytes }
         metrics.gauge("process_open_fds", "Open file descriptors.") { Double(openDescriptors) }
-        metrics.gauge("process_max_fds", "File descriptors that may be open.") { maximumDescriptors }
-        metrics.gauge("process_start_time_seconds", "When the service started, in seconds since 1970.") {
+        metrics.gauge("process_max_fds", "Limit of open file descriptors.") { maximumDescriptors }
+        metrics.gauge("process_start_time_seconds", "Start time of the service, in seconds since 1970.") {
             Double(startedAt) / 1000
         }
     }

@@ -2,7 +2,8 @@ package import Base
 package import Core
 package import SQL
 
-/// The domain at rest: one method for each use, one transaction for each method.
+/// The domain at rest: one method for each use, one transaction for each method. The methods are on a face for their
+/// subject (``tasks``, ``sessions``, …).
 ///
 /// Time, identifiers and randomness are arguments. A method that changes state is durable when it returns.
 package final class Store: Sendable {
@@ -70,10 +71,10 @@ package final class Store: Sendable {
                 onFatalError: { onFatalError($0) })
         case .server(let server, let node, let contents):
             self.node = node
+            let row = NodeRow(id: node, contents: contents, document: profile.map(documents.encode))
             database = try Database.open(
-                server, node: node, contents: contents, document: profile.map(documents.encode), readers: readers,
-                migrations: Schema.migrations, log: log,
-                onCommit: tell, onFatalError: { onFatalError($0) })
+                server, fence: row.fence, readers: readers, migrations: Schema.migrations, log: log, onCommit: tell,
+                onFatalError: { onFatalError($0) })
         }
         self.policies = policies
     }
@@ -106,6 +107,9 @@ package final class Store: Sendable {
     package func close() { database.close() }
 
     package func backup(to path: String) async throws { try await database.backup(to: path) }
+
+    /// The number of writes performed for all callers, the janitor included.
+    package var performedWrites: Int { database.performedWrites }
 
     /// Proves that the database can be written.
     package func probe(at now: Timestamp) async throws {

@@ -6,11 +6,11 @@ package struct SHA256 {
         0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19,
     ]
     private var schedule = [UInt32](repeating: 0, count: 64)
-    /// Bytes that do not fill a block yet.
+    /// Bytes of an incomplete block.
     private var rest: [UInt8] = []
     private var length: UInt64 = 0
 
-    /// Takes more of the message.
+    /// Adds bytes of the message.
     mutating func update(_ bytes: some Sequence<UInt8>) {
         for byte in bytes {
             rest.append(byte)
@@ -67,7 +67,7 @@ package struct SHA256 {
 
     private static func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 { word >> count | word << (32 - count) }
 
-    /// Most significant byte first.
+    /// The bytes, the most significant first.
     private static func bytes(of value: some FixedWidthInteger) -> [UInt8] {
         withUnsafeBytes(of: value.bigEndian) { [UInt8]($0) }
     }

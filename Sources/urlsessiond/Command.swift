@@ -1,10 +1,10 @@
 import Base
 import Glibc
+import Options
 import SQL
 import Store
 import Wire
 
-/// The subcommands of the program.
 enum Command {
     static let version = Release.version
 
@@ -89,7 +89,6 @@ enum Command {
         }
     }
 
-    /// The direction of a move.
     private enum Move: String {
         case export, `import`
     }
@@ -128,7 +127,7 @@ enum Command {
     private static func lockFolder(_ configuration: Configuration) throws(Serve.Failure) -> FolderLock {
         let folder = configuration.dataFolder
         guard LocalFile.makeFolder(folder) else {
-            throw Serve.Failure(text: "\(folder): cannot be made: \(String(cString: strerror(errno)))")
+            throw Serve.Failure(text: "\(folder): cannot be created: \(String(cString: strerror(errno)))")
         }
         return try FolderLock(folder, remedy: "stop it first")
     }
@@ -169,7 +168,6 @@ enum Command {
         }
     }
 
-    /// Writes lines to standard output.
     static func say(_ text: String) throws(SystemError) { try write(text, to: STDOUT_FILENO) }
 
     /// Writes lines to standard error. A failure is not reported: only the exit status is left.
@@ -187,28 +185,27 @@ enum Command {
         }
     }
 
-    /// The subcommands, for help and manual.
     static let usages = [
         ("urlsessiond serve [FLAGS]", "serve until SIGTERM"),
         ("urlsessiond check-config [FLAGS]", "print the effective settings"),
         ("urlsessiond backup FILE [FLAGS]", "copy the database, also while the service runs"),
         ("urlsessiond export FILE [FLAGS]", "write the whole store into a file"),
-        ("urlsessiond import FILE [FLAGS]", "fill an empty store from such a file"),
-        ("urlsessiond healthcheck [URL] [FLAGS]", "exit 0 when the service answers /healthz"),
+        ("urlsessiond import FILE [FLAGS]", "fill an empty store from an exported file"),
+        ("urlsessiond healthcheck [URL] [FLAGS]", "exit 0 if the service answers /healthz"),
         ("urlsessiond man", "write the manual page"),
-        ("urlsessiond help", "tell about all commands, as COMMAND --help about one"),
-        ("urlsessiond --version", "tell the version"),
+        ("urlsessiond help", "print the help of all commands, like COMMAND --help of one"),
+        ("urlsessiond --version", "print the version"),
     ]
 
     /// The places where flags may be given.
     static let aboutFlags = """
         Each flag is also an environment variable (--data-dir: URLSESSIOND_DATA_DIR) and a member of the
-        --config file; flags win over variables, variables over the file.
+        --config file. Flags precede variables, which precede the file.
         """
 
     private static var flags: [String] {
         Setting.all.map { setting in
-            let flag = "  --\(setting.name) \(setting.argument)"
+            let flag = "  \(setting.usage)"
             let gap = String(repeating: " ", count: max(2, 34 - flag.utf8.count))
             return flag + gap + setting.help
         }

@@ -16,7 +16,7 @@ private func plan(
 
 struct SegmentationTests {
     @Test
-    func `The first bytes go out first, in shares that shrink towards the end`() {
+    func `The bytes are assigned in order, in shares that shrink towards the end`() {
         var plan = plan(64 * mebibyte)
         let first = plan.adopt(1, of: 0, at: 0)
         #expect(first == 0..<(8 * mebibyte))
@@ -29,7 +29,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `Where nothing is left the connection with the most gives up its second half`() {
+    func `If no bytes are left, the connection with the most releases its second half`() {
         var plan = plan(16 * mebibyte, limit: 2)
         _ = plan.adopt(1, of: 0, at: 0)
         _ = plan.assign(2, to: 0)
@@ -45,7 +45,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `A connection that is nearly done keeps what it has`() {
+    func `A connection that is nearly done keeps its range`() {
         var plan = plan(4 * mebibyte, limit: 2)
         _ = plan.adopt(1, of: 0, at: 0)
         plan.reach(1, mebibyte)
@@ -59,7 +59,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `What a connection brought to disk stays, the rest goes to another`() {
+    func `The durable bytes of an ended connection stay, and the rest is reassigned`() {
         var plan = plan(64 * mebibyte)
         let bytes = plan.adopt(1, of: 0, at: 0)
         plan.reach(1, 1000)
@@ -70,7 +70,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `Pieces come from one source each, where they can`() {
+    func `Each piece comes from one source if possible`() {
         var plan = plan(64 * mebibyte, sources: 2, pieces: 3 * mebibyte)
         var ends: [Int64] = [plan.adopt(1, of: 0, at: 0).upperBound]
         for connection in 2...4 {
@@ -81,7 +81,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `A source that sent a wrong piece is asked no more, and the piece is fetched elsewhere`() {
+    func `A source of a wrong piece is dropped, and the piece is fetched elsewhere`() {
         var plan = plan(4 * mebibyte, sources: 2, limit: 2, pieces: mebibyte)
         plan.trust(0)
         plan.trust(1)
@@ -100,7 +100,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `A wrong piece of two sources drops neither, unless it happens again and again`() {
+    func `A wrong piece of two sources drops neither, unless it is wrong repeatedly`() {
         var plan = plan(2 * mebibyte, sources: 2, limit: 1, pieces: 2 * mebibyte)
         for round in 0...3 {
             _ = plan.assign(UInt64(2 * round), to: 0)
@@ -117,7 +117,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `Of an untried source, and of one that rested, little is asked at first`() {
+    func `An untried or rested source gets a small range at first`() {
         var plan = plan(64 * mebibyte, sources: 2)
         #expect(plan.sources(at: now) == [0, 1])
         _ = plan.assign(1, to: 0)
@@ -132,7 +132,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `A connection that ends leaves its place to a source that has fewer`() {
+    func `The slot of an ended connection goes to a source that has fewer`() {
         var plan = plan(640 * mebibyte, sources: 3, limit: 5)
         for connection in 1...4 { _ = plan.assign(UInt64(connection), to: 0) }
         _ = plan.assign(5, to: 1)
@@ -150,7 +150,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `The end of a connection says what of it is of use`() {
+    func `The end of a connection returns its useful ranges`() {
         var plan = plan(640 * mebibyte, sources: 2, pieces: mebibyte)
         for connection in 1...3 { _ = plan.assign(UInt64(connection), to: connection / 3) }
         let third = plan.segments[3]?.offset ?? 0
@@ -163,7 +163,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `What is stored says what is on disk, whoever still fetches`() {
+    func `The record has the durable bytes of all connections`() {
         var plan = plan(64 * mebibyte)
         _ = plan.adopt(1, of: 0, at: 500)
         _ = plan.assign(2, to: 0)
@@ -179,7 +179,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `What a broken disk made of a record is not believed`() {
+    func `An inconsistent record is rejected`() {
         func isSound(_ held: [HeldRange]) -> Bool {
             var record = SegmentRecord(total: 100)
             record.held = held
@@ -192,9 +192,9 @@ struct SegmentationTests {
         #expect(!isSound([HeldRange(-5, 10)]))
     }
 
-    /// Walks at random through what connections may do, and keeps a file beside it: of each byte's block who wrote it last.
+    /// Walks at random through the events of connections, with a model of the file: the last writer of each block.
     @Test(arguments: 0..<400)
-    func `Whatever happens every byte comes, none of a source that is dropped, and it ends`(seed: UInt64) throws {
+    func `In a random walk every byte arrives, none from a dropped source`(seed: UInt64) throws {
         var random = SeededGenerator(state: seed)
         let block: Int64 = 64 * 1024
         let total = Int64.random(in: 2 * mebibyte...40 * mebibyte, using: &random) / block * block
@@ -241,7 +241,7 @@ struct SegmentationTests {
                 plan.end(connection)
                 positions[connection] = nil
             case 1:
-                // A kill: what is stored is all that is known.
+                // A kill: only the stored record remains.
                 let record = plan.record
                 #expect(record.isSound)
                 plan = Segmentation(record, sources: Set(0..<count), of: count, limit: plan.limit, pieceLength: pieces)
@@ -287,7 +287,7 @@ struct SegmentVerdictTests {
     }
 
     @Test
-    func `Only the very bytes that were asked for are taken`() {
+    func `Only the requested bytes are accepted`() {
         #expect(verdict(206, [("Content-Range", "bytes 10-19/100"), ("ETag", "\"a\"")]) == .append(at: 10))
         #expect(
             verdict(206, [("Content-Range", "bytes 10-19/100"), ("Content-Length", "9")])
@@ -302,7 +302,7 @@ struct SegmentVerdictTests {
     }
 
     @Test
-    func `The whole instead of a part is a change, an error is none`() {
+    func `A 200 to a range request is a change, an error status is not`() {
         #expect(verdict(200, [("ETag", "\"a\"")]) == .restartWithThisBody)
         #expect(verdict(412, []) == .askAgainFromZero(.preconditionFailed))
         #expect(verdict(416, []) == .askAgainFromZero(.rangeNotSatisfiable))
@@ -310,13 +310,13 @@ struct SegmentVerdictTests {
     }
 
     @Test
-    func `Pieces fit a content of as many`() {
+    func `The number of pieces must fit the length of the content`() {
         let pieces = PieceDigests(length: 10, algorithm: .sha256, values: ["", "", ""])
         #expect([20, 21, 30, 31, 0].map { pieces.fits($0) } == [false, true, true, false, false])
     }
 
     @Test
-    func `Automatic segments grow with the content`() {
+    func `The number of automatic segments grows with the content`() {
         #expect(SegmentCount.automatic.connections(for: 1) == 1)
         #expect(SegmentCount.automatic.connections(for: 48 << 20) == 3)
         #expect(SegmentCount.automatic.connections(for: 1 << 40) == 8)

@@ -33,7 +33,7 @@ struct TaskLifeTests {
 
     private static func running(_ stage: TaskLife.Stage) -> TaskLife { .running(stage, deadline: deadline) }
 
-    /// Where each event leads at `now`, in the order of `events`; nil where it is refused.
+    /// The result of each event at `now`, in the order of `events`; `nil` if it is refused.
     private static let table: [(TaskLife, [TaskLife?])] = [
         (
             suspended,
@@ -112,7 +112,7 @@ struct TaskLifeTests {
     ]
 
     @Test(arguments: table.indices)
-    func `Every event has its one place to go, or is refused and changes nothing`(_ index: Int) throws {
+    func `Every event has one resulting state, or is refused and changes nothing`(_ index: Int) throws {
         let (life, row) = Self.table[index]
         #expect(row.count == Self.events.count)
         for (event, expected) in zip(Self.events, row) {
@@ -132,7 +132,7 @@ struct TaskLifeTests {
     }
 
     @Test(arguments: table.indices)
-    func `A suspect is quarantined wherever another is queued`(_ index: Int) throws {
+    func `A suspect is quarantined wherever another task would be queued`(_ index: Int) throws {
         let (life, row) = Self.table[index]
         for (event, expected) in zip(Self.events, row) {
             guard let expected else { continue }
@@ -160,7 +160,7 @@ struct TaskLifeTests {
     }
 
     @Test
-    func `Clients see suspended, running or completed, and waiting phases have a date`() {
+    func `Clients see suspended, running or completed, and waiting phases with a date`() {
         for (life, _) in Self.table {
             #expect(
                 life.state == (life.phase == .suspended ? .suspended : life.phase == nil ? .completed : .running))
@@ -170,7 +170,7 @@ struct TaskLifeTests {
     }
 
     @Test
-    func `A refusal names the phase and the event without what is known of them`() {
+    func `A refusal names the phase and the event without their values`() {
         var life = Self.finished
         #expect(throws: Refused(state: "completed", event: "retry")) {
             try life.handle(.retry(at: now, waitsForConnectivity: true), at: now)
@@ -180,7 +180,7 @@ struct TaskLifeTests {
     }
 
     @Test
-    func `A new task has all of its time before it, from its date on`() {
+    func `A new task has its full time from its begin date on`() {
         func new(_ isSuspended: Bool, _ beginsAt: Timestamp?) -> TaskLife {
             TaskLife(isSuspended: isSuspended, beginsAt: beginsAt, timeout: .seconds(100), at: now)
         }

@@ -63,9 +63,9 @@ struct TransferTests {
         return ([transfer.stage.word] + effects.map(\.word)).joined(separator: " ")
     }
 
-    // MARK: Ways through the machine
+    // MARK: Paths through the machine
 
-    @Test func `A download asks, and its content is put in its place`() throws {
+    @Test func `A download reads its access, exchanges a request, and moves its content`() throws {
         var transfer = try Self.transfer()
         #expect(Self.feed(&transfer, .begin) == "ready note authorize")
         #expect(Self.feed(&transfer, .authorized(Access.Found())) == "asking start")
@@ -76,7 +76,7 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .ended(exchange, end)) == "finishing finalize place")
     }
 
-    @Test func `Events of an exchange that is over do nothing`() throws {
+    @Test func `Events of an ended exchange have no effect`() throws {
         var transfer = try Self.transfer()
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
         let old = ExchangeID(rawValue: 3)
@@ -84,15 +84,15 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .ended(old, end)) == "asking")
         #expect(Self.feed(&transfer, .head(old, Self.content(8), HeadJudgement(.keep(at: 0)))) == "asking")
         #expect(Self.feed(&transfer, .informational(old, Self.head(104))) == "asking")
-        #expect(transfer.progress.resume == nil)
+        #expect(transfer.progress.kept.point == nil)
     }
 
-    @Test func `A task that has to be confirmed asks before it asks its origin`() throws {
+    @Test func `A task with a begin question asks it before its first request`() throws {
         var transfer = try Self.transfer { $0.confirmBeforeStart = true }
         #expect(Self.feed(&transfer, .begin) == "ready ask")
     }
 
-    @Test func `A stop ends what is under way, and what has no connection at once`() throws {
+    @Test func `A stop ends the exchange in flight, and a transfer without a connection at once`() throws {
         var transfer = try Self.transfer()
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
         #expect(Self.feed(&transfer, .stop(.decided)) == "asking stop")
@@ -100,13 +100,16 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 9), end)) == "asking settle")
 
         var progress = TaskProgress()
-        progress.resume = ResumePoint {
+        let point = ResumePoint {
             $0.url = Self.url
             $0.entityTag = "\"v\""
             $0.totalLength = 40 << 20
         }
-        progress.segments = SegmentRecord(total: 40 << 20)
-        progress.segments?.held = [HeldRange(0, 1 << 20)]
+        let record = SegmentRecord {
+            $0.total = 40 << 20
+            $0.held = [HeldRange(0, 1 << 20)]
+        }
+        progress.kept = .segments(record, point, source: 0)
         var segmented = try Self.transfer(progress) { $0.segments = .count(4) }
         #expect(Self.feed(&segmented, .begin) == "ready find")
         #expect(Self.feed(&segmented, .found(size: 40 << 20)) == "segmented keep note authorize")
@@ -116,7 +119,7 @@ struct TransferTests {
         #expect(Self.feed(&segmented, .stop(.interrupted)) == "segmented settle")
     }
 
-    @Test func `A completion of an outdated request does not count`() throws {
+    @Test func `The completion of an outdated request does not count`() throws {
         var transfer = try Self.transfer()
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()), .stop(.outdated))
         #expect(Self.feed(&transfer, .stop(.interrupted)) == "asking stop")
@@ -125,7 +128,7 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 9), end)) == "asking settle")
     }
 
-    @Test func `A fetch of a body that fails is an attempt, unless it was stopped`() throws {
+    @Test func `A failed fetch of a body is an attempt, unless it was stopped`() throws {
         for isStopped in [false, true] {
             var transfer = try Self.transfer(kind: .upload) { $0.bodyObject = ObjectReference() }
             #expect(Self.feed(&transfer, .begin) == "fetchingBody fetchBody")
@@ -137,8 +140,8 @@ struct TransferTests {
 
     // MARK: Every stage, every event
 
-    /// What each event does in each stage: to the exchange under way, where it is of one.
-    @Test func `Every event is taken in every stage`() throws {
+    /// The result of each event in each stage. Events of exchanges are for the exchange in flight.
+    @Test func `Every event is handled in every stage`() throws {
         var table: [String] = []
         for (stage, transfer) in try Self.stages() {
             for event in Self.events(transfer.exchange ?? transfer.exchanges.first ?? ExchangeID(rawValue: 1)) {
@@ -161,8 +164,9 @@ struct TransferTests {
         let exchange = ExchangeID(rawValue: 5)
         let whole = result(.complete, content(8), .append(at: 0), .file(path: "", length: 8), length: 8)
         var inSegments = try transfer { $0.segments = .count(4) }
-        inSegments.progress.resume = ResumePoint.make(
-            from: content(TransferWalk.total), method: "GET", url: url, receivedAt: now)
+        inSegments.progress.kept = Kept(
+            ResumePoint.make(from: content(TransferWalk.total), method: "GET", url: url, receivedAt: now), nil,
+            source: 0)
         inSegments.stage = .asking(exchange)
         _ = inSegments.considerSegments(exchange, content(TransferWalk.total), .append(at: 0))
         let plain = try transfer()
@@ -286,7 +290,7 @@ struct TransferTests {
     // MARK: Walks
 
     @Test(arguments: 0..<300 as Range<UInt64>)
-    func `At random it has one request at a time, forgets none, and comes to its end`(seed: UInt64) throws {
+    func `A random walk has one request at a time, settles each, and ends`(seed: UInt64) throws {
         var walk = try TransferWalk(seed: seed)
         try walk.run()
     }

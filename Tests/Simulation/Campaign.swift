@@ -45,13 +45,14 @@ struct Campaign {
     func run() -> Int32 {
         if options["planted"] != nil { return findPlanted() }
         if let seed = number("seed") { return runAlone(seed) }
-        let (count, first) = (number("seeds") ?? 100, number("first") ?? 1)
+        let (count, first) = (number("seeds") ?? (options["seconds"] == nil ? 100 : 1_000_000), number("first") ?? 1)
         let start = csim_real_now()
         var counts: [String: Int] = [:]
         var (failures, steps) = ([Int](), 0)
         var (done, running, next) = (0, [Running](), first)
         while failures.count < number("failures") ?? 10 {
-            while running.count < number("jobs") ?? 2, next < first + count {
+            let isLate = number("seconds").map { csim_real_now() - start > Int64($0) * 1_000_000_000 } ?? false
+            while running.count < number("jobs") ?? 2, next < first + count, !isLate {
                 running.append(begin(next, narrowing))
                 next += 1
             }
@@ -76,7 +77,7 @@ struct Campaign {
         for (name, count) in counts.sorted(by: { $0.key < $1.key }) { print("met: \(count) \(name)") }
         let speed = (Double(done) / seconds * 10).rounded() / 10
         print(
-            "\(count) seeds, \(steps) steps, \(Int(seconds)) s, \(speed) seeds a second, \(failures.count) failures \(failures)"
+            "\(done) seeds, \(steps) steps, \(Int(seconds)) s, \(speed) seeds a second, \(failures.count) failures \(failures)"
         )
         return failures.isEmpty ? 0 : 1
     }
@@ -95,7 +96,9 @@ struct Campaign {
                 break
             }
             if found == nil { missed += 1 }
-            print("\(fault.rawValue): \(found.map { "after \($0.count) seeds: \($0.text.prefix(150))" } ?? "not found in \(limit) seeds")")
+            print(
+                "\(fault.rawValue): \(found.map { "after \($0.count) seeds: \($0.text.prefix(150))" } ?? "not found in \(limit) seeds")"
+            )
         }
         return missed == 0 ? 0 : 1
     }
@@ -229,7 +232,8 @@ struct Campaign {
         planted?.plant()
         let plan = Plan(
             seed: UInt64(seed), without: narrowing.without, clients: narrowing.clients, tasks: narrowing.tasks)
-        let world = World(plan: plan, planted: planted, folder: folder, printsAll: options["verbose"] != nil && !isQuiet)
+        let world = World(
+            plan: plan, planted: planted, folder: folder, printsAll: options["verbose"] != nil && !isQuiet)
         var violation: String?
         do throws(Violation) { try world.run() } catch { violation = error.text }
         let losses = csim_losses()

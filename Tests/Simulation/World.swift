@@ -257,6 +257,9 @@ final class World: @unchecked Sendable {
         }
     }
 
+    /// Seconds by which the wall clock has jumped in all, and at most.
+    private var (clockOffset, furthestOffset) = (0, 0)
+
     private func jumpClock() {
         let dice = Dice.plan
         simulator.after(dice.between(500, 20_000)) { [self] in
@@ -265,6 +268,8 @@ final class World: @unchecked Sendable {
             trace.note("the clock jumps by \(seconds) s")
             trace.met("clock jump")
             csim_shift_wall_clock(Int64(seconds) * 1_000_000_000)
+            clockOffset += seconds
+            furthestOffset = max(furthestOffset, clockOffset)
             jumpClock()
         }
     }
@@ -273,6 +278,8 @@ final class World: @unchecked Sendable {
         trace.note("the faults stop")
         isTroubled = false
         network.isCalm = true
+        // A task whose date was stored before the clock was set back would wait for all of it.
+        csim_shift_wall_clock(Int64(furthestOffset - clockOffset) * 1_000_000_000)
         csim_set_fault(csim_write, 0, 0)
         csim_set_fault(csim_sync, 0, 0)
         csim_set_delays(0, 0)

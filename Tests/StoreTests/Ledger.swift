@@ -1,11 +1,11 @@
 import SQL
 import Store
 
-/// Counts every counter again from the rows it stands for.
+/// Recomputes every counter from its rows.
 ///
-/// Looks at tables, not at verbs: it is the one part of these tests that knows the tables.
+/// It reads tables directly: only this part of the tests depends on them.
 struct Ledger {
-    /// What does not add up, in words; empty when all does.
+    /// The inconsistencies in words; empty if there are none.
     static func faults(of store: Store) async throws -> [String] {
         try await store.database.read { db in
             try sessions(db) + lanes(db) + apps(db) + bodies(db) + clocks(db) + events(db)
@@ -88,7 +88,7 @@ struct Ledger {
             }
     }
 
-    /// A due date where the stage waits for one and nowhere else; a deadline for every task but suspended ones.
+    /// Due dates exist exactly in waiting stages; deadlines for every task except suspended ones.
     private static func clocks(_ db: Connection) throws -> [String] {
         try db.all(
             """
@@ -116,7 +116,7 @@ struct Ledger {
             ) { "question \($0.integer(0)): its task \($0.integer(1)) does not wait for it" }
     }
 
-    /// G1: gap-free from the first that is kept; G3 to G5: what a task's last events are.
+    /// G1: gap-free from the first kept event; G3 to G5: the last events of a task.
     private static func events(_ db: Connection) throws -> [String] {
         try db.all(
             """

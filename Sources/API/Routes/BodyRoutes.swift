@@ -78,10 +78,10 @@ extension Call {
 
     fileprivate func appendBody() async throws -> HTTPResponse {
         guard MediaTypes.ofBody(request.headers["Content-Type"] ?? "") == "application/partial-upload" else {
-            throw Problem(.unsupportedMediaType, "What is appended must be application/partial-upload, and say so.")
+            throw Problem(.unsupportedMediaType, "The Content-Type must be application/partial-upload.")
         }
         guard let offset = try fieldNumber("Upload-Offset") else {
-            throw Problem.header("Upload-Offset", "This must say where the bytes go.")
+            throw Problem.header("Upload-Offset", "This must be the offset of the bytes.")
         }
         let draft = try await storedBody()
         var order = try BodyOrder(self)
@@ -207,7 +207,7 @@ struct BodyReading {
     }
 
     static func inconsistentLength(_ length: Int64) -> Problem {
-        Problem.header("Upload-Length", "The bytes do not make \(length) together.")
+        Problem.header("Upload-Length", "The bytes do not add up to \(length).")
     }
 
     /// The digests in a field of RFC 9530.

@@ -11,7 +11,7 @@ import SQL
 /// the janitor deletes the children a few rows at a time.
 enum Schema {
     static let migrations = [
-        Migration(version: 10, sql: version10, onServer: storage), Migration(version: 11, sql: version11),
+        Migration(version: 10, sql: version10, onServer: server10), Migration(version: 11, sql: version11),
         Migration(version: 12, sql: version12), Migration(version: 13, sql: version13),
         Migration(version: 14, sql: version14), Migration(version: 15, sql: version15),
         Migration(version: 16, sql: version16), Migration(version: 17, sql: version17),
@@ -407,8 +407,23 @@ enum Schema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Small contents are mostly compressed already: a server would spend more on compressing them than it saves.
-    private static let storage: StaticString = "ALTER TABLE content ALTER COLUMN bytes SET STORAGE EXTERNAL;"
+    /// The nodes, which only a server's store has. Small contents are mostly compressed already: a server would spend more
+    /// on compressing them than it saves.
+    private static let server10: StaticString = """
+        CREATE TABLE node (
+            id TEXT COLLATE "C" PRIMARY KEY,
+            -- Each process that takes the node's place draws a new epoch: a group of an earlier one is not committed.
+            epoch BIGINT NOT NULL,
+            -- The number of the last group of writes that was committed.
+            committed BIGINT NOT NULL DEFAULT 0,
+            -- Renewed by each group, and when there is none.
+            lease_until TIMESTAMPTZ NOT NULL,
+            contents TEXT COLLATE "C",
+            document BYTEA,
+            draining BOOLEAN NOT NULL DEFAULT FALSE
+        ) WITH (fillfactor = 50);
+        ALTER TABLE content ALTER COLUMN bytes SET STORAGE EXTERNAL;
+        """
 
     /// The tasks of an app, whatever their session: `id` gives their order, and each filter of the list has its index.
     private static let version11: StaticString = """

@@ -292,13 +292,13 @@ final class Transaction {
     }
 }
 
-extension Store {
+extension Face {
     /// Runs `body` as one transaction and returns its result and aftermath.
     func transact<Result: Sendable>(
         at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Result
     ) async throws -> (Result, Aftermath) {
         try await database.write { db in
-            let transaction = Transaction(db, self, now: now)
+            let transaction = Transaction(db, store, now: now)
             let result = try body(transaction)
             return (result, try transaction.finish())
         }
@@ -312,7 +312,7 @@ extension Store {
         at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> () throws -> Value
     ) async throws -> (Result<Value, any Error>, Aftermath) {
         try await database.writeThenRead { db in
-            let transaction = Transaction(db, self, now: now)
+            let transaction = Transaction(db, store, now: now)
             let result = try body(transaction)
             let aftermath = try transaction.finish()
             return { (Result(catching: result), aftermath) }

@@ -136,16 +136,16 @@ struct ContentFinisher: Sendable {
     ) async throws -> Bool {
         var plan = plan
         let (source, destination, disk) = (folder.absolute(partial), plan.destination, folder.disk)
-        guard try await store.plan(plan, of: task.id, for: task.specification.request) else { return false }
+        guard try await store.files.plan(plan, of: task.id, for: task.specification.request) else { return false }
         let isMoved = try await disk.moveBeneath(
             source: source, root: root, path: destination.path, replace: destination.replace)
         if isMoved { return true }
         plan.isCopying = true
-        guard try await store.plan(plan, of: task.id, for: task.specification.request) else { return false }
+        guard try await store.files.plan(plan, of: task.id, for: task.specification.request) else { return false }
         let copy = plan.temporaryPath
         plan.inode = try await disk.copyBeneath(source: source, root: root, path: copy)
         plan.isCopying = false
-        guard try await store.plan(plan, of: task.id, for: task.specification.request) else {
+        guard try await store.files.plan(plan, of: task.id, for: task.specification.request) else {
             try await disk.removeBeneath(root: root, path: copy)
             return false
         }
@@ -165,7 +165,7 @@ struct ContentFinisher: Sendable {
     /// unfinished copies. Runs before any task is claimed.
     func finishInterruptedMoves(at now: Timestamp) async throws -> Aftermath {
         var settlements: [Settlement] = []
-        for (task, move) in try await store.plannedMoves() {
+        for (task, move) in try await store.files.plannedMoves() {
             guard let root = settings.filesRoots[move.destination.root] else { continue }
             if !move.isOutdated, await isMade(move, root: root) {
                 settlements.append(
@@ -174,8 +174,8 @@ struct ContentFinisher: Sendable {
             }
             try? await folder.disk.removeBeneath(root: root, path: move.temporaryPath)
         }
-        let aftermath = settlements.isEmpty ? Aftermath() : try await store.settle(settlements, at: now)
-        try await store.forgetPlannedMoves()
+        let aftermath = settlements.isEmpty ? Aftermath() : try await store.tasks.settle(settlements, at: now)
+        try await store.files.forgetPlannedMoves()
         return aftermath
     }
 

@@ -91,13 +91,13 @@ extension Scheduler {
             meters.retries.add()
             self.log.willRetry(name, attempt, at: time)
         case .contentsFault(let fault): settings.contents?.access.note(fault)
-        case .egressDenied(let host): log.warning("transfer refused by the egress policy", ("host", host))
-        case .waitsForDisk(let needed): log.info("task waits for room on the disk", ("needed", needed))
-        case .wrongPiece(let offset): log.warning("a piece is not what it should be", ("offset", offset))
+        case .egressDenied(let host): log.warning("the egress policy refused a transfer", ("host", host))
+        case .waitsForDisk(let needed): log.info("a task waits for disk space", ("needed", needed))
+        case .wrongPiece(let offset): log.warning("a piece has another digest than its description", ("offset", offset))
         case .bucketFault(let fault):
             log.warning(
-                "the content could not be written into its bucket", ("code", fault.code), ("message", fault.message))
-        case .bodyFault(let fault): log.warning("the body could not be fetched", ("error", "\(fault)"))
+                "a content could not be written to its bucket", ("code", fault.code), ("message", fault.message))
+        case .bodyFault(let fault): log.warning("a body could not be fetched", ("error", "\(fault)"))
         case .speaks(let version, let origin): uploads.versions.note(version, of: origin)
         case .isSilent(let version, let origin): uploads.versions.noteSilence(to: version, of: origin)
         }
@@ -186,7 +186,7 @@ extension Scheduler {
             default: break
             }
         } catch {
-            log.of(transfer.name).error("task could not be started", ("error", "\(error)"))
+            log.of(transfer.name).error("a task could not be started", ("error", "\(error)"))
             await feed(.failed(.start(error)), to: transfer.id)
         }
     }

@@ -30,7 +30,7 @@ extension Scheduler {
                 var judge = Judge(transfer, finish.result, at: now, jitter: 0, canAsk: false)
                 settlement.verdict = judge.judge(mismatch)
             } catch {
-                log.of(transfer.name).warning("content could not be stored", ("error", "\(error)"))
+                log.of(transfer.name).warning("a content could not be stored", ("error", "\(error)"))
                 var unfinished = taskResult
                 unfinished.progress = transfer.progressOfWhole(source)
                 settlement.verdict = .retry(at: now + .seconds(5), waitsForConnectivity: false, unfinished.progress)
@@ -126,7 +126,7 @@ extension Scheduler {
         var settlement = Settlement(task: id, .advanced(transfer.progress))
         settlement.endsSuspicion = true
         batch.settlements.append(settlement)
-        log.of(transfer.name).info("the task has run alone without a crash; others go on beside it")
+        log.of(transfer.name).info("the task has run alone without a crash: other tasks start again")
     }
 }
 

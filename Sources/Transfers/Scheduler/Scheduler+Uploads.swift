@@ -18,7 +18,7 @@ extension Scheduler {
     }
 
     private func delete(_ id: TaskID) async {
-        guard let task = try? await store.task(id), let progress = task.result?.progress,
+        guard let task = try? await store.tasks.read(id), let progress = task.result?.progress,
             let length = task.specification.bodyLength, let session = try? await known(task.session)
         else { return }
         let body = BodyLocation(place: .bytes([]), length: length, digest: "")
