@@ -34,6 +34,12 @@ struct Version: Sendable {
 
     init(_ stamp: TaskStamp) { (revision, row) = (stamp.revision, "task \(stamp.task.rawValue)") }
 
+    /// The version of a task's bytes.
+    fileprivate init(bytes version: Int64, of task: TaskRecord) {
+        revision = version
+        row = "bytes \(task.id.rawValue)"
+    }
+
     /// The version of a resource without a revision: its state itself.
     init(ofState state: some JSONWritable, named name: String) {
         (revision, row) = (0, "\(name) \(String(decoding: state.jsonBytes, as: UTF8.self))")
@@ -115,6 +121,11 @@ extension Call {
                 try Task.checkCancellation()
             }
         }
+    }
+
+    /// The tag of a task's bytes while they arrive, and afterwards: the same from the first byte on.
+    func tag(ofBytes version: Int64, of task: TaskRecord) -> String {
+        beginning(of: Version(bytes: version, of: task)) + "bytes\""
     }
 
     /// The common beginning of all tags of a version. Keyed, so that it does not reveal row numbers.

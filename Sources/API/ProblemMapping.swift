@@ -169,6 +169,7 @@ extension Problem {
         case .rateLimited, .idempotencyInProgress: [("Retry-After", "1")]
         case .shuttingDown, .storeUnavailable, .contentsUnavailable: [("Retry-After", "5")]
         case .tooManyTasks, .insufficientStorage: [("Retry-After", "30")]
+        case .contentNotReady where status == 503: [("Retry-After", "5")]
         default: []
         }
     }

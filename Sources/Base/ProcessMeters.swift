@@ -22,12 +22,7 @@ package enum ProcessMeters {
 
     /// The second number of `/proc/self/statm` is the number of resident pages.
     private static var residentBytes: Double {
-        let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return .nan }
-        defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 128)
-        let count = read(file, &bytes, bytes.count)
-        let numbers = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: " ")
+        let numbers = SystemLoad().read("/proc/self/statm")?.split(separator: " ") ?? []
         guard numbers.count > 1, let pages = Double(numbers[1]) else { return .nan }
         return pages * Double(sysconf(Int32(_SC_PAGESIZE)))
     }

@@ -91,7 +91,7 @@ package final class Service: Sendable {
             place, profile: NodeProfile(settings, startedAt: startedAt), sealer: sealer,
             policies: Store.Policies(
                 contentRetention: settings.contentRetention,
-                unacknowledgedRetention: settings.unacknowledgedRetention,
+                unacknowledgedRetention: settings.unacknowledgedRetention, cacheCapacity: settings.cacheCapacity,
                 presence: { attendance.presence(of: $0) }),
             log: log, onCommit: { storeMeters.count($0) }, onFatalError: onFatalError)
         let inbox = Inbox<Scheduler.Message>(clock: clock)

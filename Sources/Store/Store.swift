@@ -14,6 +14,7 @@ package final class Store: Sendable {
     package let node: String?
     /// The last lane checked by the chore that deletes idle lanes.
     let idleLaneCursor = Locked<Int64>(0)
+    let strayFlights = Locked(StrayFlights())
 
     /// The settings and callbacks on which the store's decisions depend.
     package struct Policies: Sendable {
@@ -21,15 +22,18 @@ package final class Store: Sendable {
         package var contentRetention: Duration
         /// The retention of unacknowledged contents.
         package var unacknowledgedRetention: Duration
+        /// Bytes that the caches of all apps may hold together; 0 for none.
+        package var cacheCapacity: Int64
         /// The presence in a session, which the service keeps in memory.
         package var presence: @Sendable (SessionID) -> Presence
 
         package init(
-            contentRetention: Duration, unacknowledgedRetention: Duration,
+            contentRetention: Duration, unacknowledgedRetention: Duration, cacheCapacity: Int64 = 10 << 30,
             presence: @escaping @Sendable (SessionID) -> Presence
         ) {
             self.contentRetention = contentRetention
             self.unacknowledgedRetention = unacknowledgedRetention
+            self.cacheCapacity = cacheCapacity
             self.presence = presence
         }
     }

@@ -159,6 +159,20 @@ package struct APIClient: Sendable {
             try await onThread { try Self.read(HTTPReader(self.socket), method: self.method) }
         }
 
+        /// Reads the answer as it comes.
+        package func follow() -> FollowedAnswer {
+            FollowedAnswer { [self] note in
+                let reader = HTTPReader(socket)
+                guard let (line, fields) = try reader.head() else { return }
+                let status = try Self.status(line)
+                note { ($0.status, $0.fields) = (status, fields) }
+                let trailers = try reader.body(Self.framing(method, status, fields)) { bytes in
+                    note { $0.body += bytes }
+                }
+                note { ($0.trailers, $0.isWhole) = (trailers, true) }
+            }
+        }
+
         /// Closes the connection at once.
         package func abort() { socket.shutdown() }
 

@@ -82,7 +82,7 @@ package final class EventStream: Sendable {
         var lines = LineSplitter()
         var event = Event()
         // The stream ends when either side closes it, for any reason.
-        try? reader.body(chunked ? .chunked : .untilClose) { piece in
+        _ = try? reader.body(chunked ? .chunked : .untilClose) { piece in
             for line in lines.add(piece) {
                 if line.isEmpty {
                     if !event.data.isEmpty {

@@ -37,24 +37,22 @@ final class HTTPReader {
         }
     }
 
-    /// Passes the body to `sink` in pieces. Throws if it ends early.
-    func body(_ framing: Framing, _ sink: ([UInt8]) throws -> Void) throws {
+    /// Passes the body to `sink` in pieces, and returns the trailer fields. Throws if it ends early.
+    @discardableResult
+    func body(_ framing: Framing, _ sink: ([UInt8]) throws -> Void) throws -> HTTPFields {
         switch framing {
-        case .none: return
+        case .none: break
         case .length(let length): try exactly(length, sink)
         case .untilClose:
-            while true {
-                let piece = try some(limit: 1 << 16)
-                guard !piece.isEmpty else { return }
-                try sink(piece)
-            }
+            while case let piece = try some(limit: 1 << 16), !piece.isEmpty { try sink(piece) }
         case .chunked:
             while let size = try chunkSize() {
                 try exactly(size, sink)
                 guard try line() == "" else { throw Malformed(description: "no line end after a chunk") }
             }
-            _ = try fields()
+            return try fields()
         }
+        return HTTPFields()
     }
 
     /// The next line without its end; `nil` at the end of the stream.

@@ -25,7 +25,6 @@ extension Client {
 
     /// Releases a lease.
     public func detach(_ epoch: Int64, from session: String) async throws {
-        _ = try await exchange(
-            "DELETE", ["v1", "sessions", session, "attachment"], query: ["epoch": String(epoch)])
+        _ = try await exchange("DELETE", ["v1", "sessions", session, "attachment"], query: ["epoch": String(epoch)])
     }
 }

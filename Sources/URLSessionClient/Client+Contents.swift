@@ -156,7 +156,7 @@ extension Client {
         return field.split(separator: "/").last.flatMap { Int64($0) }
     }
 
-    private static func contentPath(_ number: Int64, _ session: String) -> [String] {
+    static func contentPath(_ number: Int64, _ session: String) -> [String] {
         ["v1", "sessions", session, "tasks", String(number), "content"]
     }
 }

@@ -75,7 +75,7 @@ public struct EventStream: AsyncSequence, Sendable {
             var knock = try client.request("GET", ["healthz"])
             knock.timeoutInterval = 15
             var pieces = StreamedAnswer.open(request, after: knock).makeAsyncIterator()
-            guard case .status(let status)? = try await pieces.next() else { throw ClientError.streamEnded }
+            guard case .head(let status, _, _)? = try await pieces.next() else { throw ClientError.streamEnded }
             guard status == 200 else {
                 var body: [UInt8] = []
                 while case .bytes(let bytes)? = try await pieces.next() { body += bytes }

@@ -61,8 +61,7 @@ struct LocalFile: ~Copyable {
         var done = 0
         while done < data.count {
             let written = data.withUnsafeBytes { buffer in
-                pwrite(
-                    descriptor, buffer.baseAddress.map { $0 + done }, data.count - done, off_t(offset) + off_t(done))
+                pwrite(descriptor, buffer.baseAddress.map { $0 + done }, data.count - done, off_t(offset) + off_t(done))
             }
             guard written >= 0 || errno == EINTR else { throw .file(path, code: errno) }
             done += max(written, 0)

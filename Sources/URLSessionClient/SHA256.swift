@@ -58,8 +58,7 @@ package struct SHA256 {
         for (word, constant) in zip(schedule, Self.constants) {
             let choice = (e & f) ^ (~e & g)
             let first = h &+ (Self.rotate(e, 6) ^ Self.rotate(e, 11) ^ Self.rotate(e, 25)) &+ choice &+ constant &+ word
-            let second =
-                (Self.rotate(a, 2) ^ Self.rotate(a, 13) ^ Self.rotate(a, 22)) &+ ((a & b) ^ (a & c) ^ (b & c))
+            let second = (Self.rotate(a, 2) ^ Self.rotate(a, 13) ^ Self.rotate(a, 22)) &+ ((a & b) ^ (a & c) ^ (b & c))
             (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
         }
         for (place, word) in [a, b, c, d, e, f, g, h].enumerated() { state[place] &+= word }

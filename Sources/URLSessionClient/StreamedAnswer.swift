@@ -7,12 +7,13 @@ import Foundation
 /// One response in the pieces in which it arrives.
 final class StreamedAnswer: NSObject, URLSessionDataDelegate {
     enum Piece: Sendable {
-        case status(Int)
+        /// The status, and two fields of the head.
+        case head(Int, range: String?, tag: String?)
         case bytes([UInt8])
     }
 
     /// The maximum number of pieces that wait for a slow reader. Beyond it the connection ends: the reader gets these
-    /// pieces and reconnects.
+    /// pieces, then ``ClientError/streamEnded``, and reconnects.
     private static let room = 256
 
     private let pieces: AsyncThrowingStream<Piece, any Error>.Continuation
@@ -27,8 +28,7 @@ final class StreamedAnswer: NSObject, URLSessionDataDelegate {
     static func open(_ request: URLRequest, after knock: URLRequest) -> AsyncThrowingStream<Piece, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Piece.self, bufferingPolicy: .bufferingOldest(room))
-        let session = URLSession(
-            configuration: .ephemeral, delegate: StreamedAnswer(continuation), delegateQueue: nil)
+        let session = URLSession(configuration: .ephemeral, delegate: StreamedAnswer(continuation), delegateQueue: nil)
         // On another thread: the call waits for the session's queue, and cancelling a reader must not.
         continuation.onTermination = { _ in DispatchQueue.global().async { session.invalidateAndCancel() } }
         // Created first: an invalidated session creates no tasks.
@@ -41,12 +41,16 @@ final class StreamedAnswer: NSObject, URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
     ) {
-        pieces.yield(.status((response as? HTTPURLResponse)?.statusCode ?? 0))
+        let head = response as? HTTPURLResponse
+        pieces.yield(
+            .head(
+                head?.statusCode ?? 0, range: head?.value(forHTTPHeaderField: "Content-Range"),
+                tag: head?.value(forHTTPHeaderField: "ETag")))
         completionHandler(.allow)
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        if case .dropped = pieces.yield(.bytes(Array(data))) { pieces.finish() }
+        if case .dropped = pieces.yield(.bytes(Array(data))) { pieces.finish(throwing: ClientError.streamEnded) }
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {

@@ -41,6 +41,7 @@ struct Configuration {
     var contentRetention: Duration
     var unacknowledgedRetention: Duration
     var webhookTimeout: Duration
+    var cacheCapacity: Int64
     var freeDiskFloor: Int64
     var rateLimit: Int?
     var metricsListen: Address?
@@ -81,6 +82,7 @@ struct Configuration {
         contentRetention = values.duration("content-retention") ?? .seconds(24 * 3600)
         unacknowledgedRetention = values.duration("unacknowledged-retention") ?? .seconds(30 * 24 * 3600)
         webhookTimeout = values.duration("webhook-timeout") ?? .seconds(15)
+        cacheCapacity = values.bytes("cache-capacity") ?? 10 << 30
         freeDiskFloor = values.bytes("free-disk-floor") ?? 1 << 30
         rateLimit = values.number("rate-limit")
         metricsListen = Self.address("metrics-listen", &values)
@@ -102,8 +104,7 @@ struct Configuration {
         }
         bucketCredentials = values.text("bucket-credentials").map(LocalFile.absolute)
         environmentCredentials = BucketCredentials(environment: environment)
-        metadataEndpoint =
-            environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? InstanceCredentials.standardEndpoint
+        metadataEndpoint = environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? InstanceCredentials.standardEndpoint
         Self.checkTogether(listen: listen, isDevelopment: isDevelopment, &values)
         guard values.faults.isEmpty else { throw Faults(lines: values.faults) }
     }
@@ -253,7 +254,8 @@ struct Configuration {
             ("bucket", buckets.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.text)" }.joined(separator: ",")),
             ("contents", contents?.text ?? "\(dataFolder)"), ("bucket-credentials", bucketCredentials ?? "none"),
             ("content-retention", text(contentRetention)), ("unacknowledged-retention", text(unacknowledgedRetention)),
-            ("webhook-timeout", text(webhookTimeout)), ("free-disk-floor", String(freeDiskFloor)),
+            ("webhook-timeout", text(webhookTimeout)), ("cache-capacity", String(cacheCapacity)),
+            ("free-disk-floor", String(freeDiskFloor)),
             ("rate-limit", rateLimit.map(String.init) ?? "none"),
             ("metrics-listen", metricsListen?.text ?? "none"), ("cors-origin", corsOrigins.joined(separator: ",")),
             ("no-page", String(!servesPage)),

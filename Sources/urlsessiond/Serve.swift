@@ -58,8 +58,7 @@ struct Serve {
         let metricsListener = try configuration.metricsListen.map(listen)
         let egress = egress(ports: [listener.port] + (metricsListener.map { [$0.port] } ?? []))
         let metrics = Metrics()
-        let buckets = try ConfiguredBuckets(
-            configuration, own: egress, clock: clock, log: log, metrics: metrics)
+        let buckets = try ConfiguredBuckets(configuration, own: egress, clock: clock, log: log, metrics: metrics)
         let service = try openStore(keys) {
             try makeService(keys, egress, buckets, metrics, publicURL: publicURL(port: listener.port))
         }
@@ -139,8 +138,7 @@ struct Serve {
     private func makeService(
         _ keys: StartupKeys, _ egress: EgressPolicy, _ buckets: ConfiguredBuckets, _ metrics: Metrics, publicURL: String
     ) throws -> Service {
-        var settings = ServiceSettings(
-            dataFolder: configuration.dataFolder, version: Command.version, egress: egress)
+        var settings = ServiceSettings(dataFolder: configuration.dataFolder, version: Command.version, egress: egress)
         settings.roles = configuration.roles
         settings.url = publicURL
         settings.maximumTransfers = configuration.maximumTransfers
@@ -150,6 +148,7 @@ struct Serve {
         settings.contents = buckets.contents(keys.masterKey, clock: clock, log: log)
         settings.contentRetention = configuration.contentRetention
         settings.unacknowledgedRetention = configuration.unacknowledgedRetention
+        settings.cacheCapacity = configuration.cacheCapacity
         settings.freeDiskFloor = configuration.freeDiskFloor
         return try Service(
             settings: settings, store: try place(), sealer: Sealer(masterKey: keys.masterKey),

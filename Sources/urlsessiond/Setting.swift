@@ -35,6 +35,7 @@ enum Setting {
             "--bucket-credentials FILE", "keys in the form of AWS tools, with a profile for each NAME, and [contents]"),
         Option("--content-retention TIME", "after acknowledgement (24h)", .duration),
         Option("--unacknowledged-retention TIME", "without acknowledgement (30d)", .duration),
+        Option("--cache-capacity BYTES", "responses kept for other tasks (10G; 0: none)", .bytes),
         Option("--webhook-timeout TIME", "for a receiver's response (15s)", .duration),
         Option("--free-disk-floor BYTES", "bytes of the disk that stay free (1G)", .bytes),
         Option("--rate-limit N", "requests per second and key", .number(1...1_000_000)),
@@ -45,8 +46,7 @@ enum Setting {
         Option("--tls-key FILE", "PEM key of the certificate"),
         Option("--shutdown-timeout TIME", "limit for a clean end (8s)", .duration),
         Option("--log-format text|json", "format of the log", .choice(["text", "json"])),
-        Option(
-            "--log-level LEVEL", "lowest level of the log (info)", .choice(["debug", "info", "warning", "error"])),
+        Option("--log-level LEVEL", "lowest level of the log (info)", .choice(["debug", "info", "warning", "error"])),
     ]
 
     static func named(_ name: String) -> Option? { all.first { $0.name == name } }

@@ -59,6 +59,56 @@ struct SegmentationTests {
     }
 
     @Test
+    func `What a reader waits for is fetched next, in the order of the readers`() {
+        var plan = plan(64 * mebibyte)
+        _ = plan.adopt(1, of: 0, at: 0)
+        #expect(plan.want(60 * mebibyte + 5).isEmpty, "another connection may begin at once")
+        #expect(plan.want(40 * mebibyte).isEmpty)
+        #expect(plan.want(60 * mebibyte + 5).isEmpty)
+        #expect(plan.assign(2, to: 0)?.bytes.lowerBound == 60 * mebibyte)
+        #expect(plan.assign(3, to: 0)?.bytes.lowerBound == 40 * mebibyte)
+        #expect(plan.assign(4, to: 0)?.bytes.lowerBound == 8 * mebibyte, "then the first bytes again")
+    }
+
+    @Test
+    func `Where no connection is free the one with the most to do gives way`() {
+        var plan = plan(64 * mebibyte, limit: 2)
+        _ = plan.adopt(1, of: 0, at: 0)
+        let second = plan.assign(2, to: 0)?.bytes
+        #expect(second == 16 * mebibyte..<28 * mebibyte)
+        let shortened = plan.want(60 * mebibyte, positions: [1: 2 * mebibyte + 1, 2: 17 * mebibyte])
+        #expect(shortened.map(\.connection) == [1] && shortened.map(\.end) == [3 * mebibyte])
+        #expect(plan.want(60 * mebibyte, positions: [:]).isEmpty, "once")
+        plan.reach(1, 3 * mebibyte)
+        plan.end(1)
+        #expect(plan.assign(3, to: 0)?.bytes.lowerBound == 60 * mebibyte)
+    }
+
+    @Test
+    func `A connection leaves what a reader waits for to another, unless it is about to fetch it`() {
+        var plan = plan(64 * mebibyte)
+        _ = plan.adopt(1, of: 0, at: 0)
+        #expect(plan.want(mebibyte / 2).isEmpty)
+        let shortened = plan.want(6 * mebibyte + 7, positions: [1: 100])
+        #expect(shortened.map(\.connection) == [1] && shortened.map(\.end) == [6 * mebibyte])
+        #expect(plan.assign(2, to: 0)?.bytes == 6 * mebibyte..<14 * mebibyte)
+        plan.reach(1, 6 * mebibyte)
+        #expect(plan.want(1000).isEmpty, "it has arrived")
+        #expect(plan.want(64 * mebibyte).isEmpty && plan.want(-1).isEmpty, "no part of the content")
+        #expect(plan.assign(3, to: 0)?.bytes.lowerBound == 14 * mebibyte)
+    }
+
+    @Test
+    func `What a reader waits for begins with a piece, and is forgotten beyond a number`() {
+        var plan = plan(640 * mebibyte, limit: 200, pieces: 3 * mebibyte)
+        for offset in 1...70 { #expect(plan.want(Int64(offset) * 9 * mebibyte).isEmpty) }
+        #expect(plan.assign(1, to: 0)?.bytes.lowerBound == 7 * 9 * mebibyte)
+        _ = plan.want(500 * mebibyte)
+        for connection in 2...64 { _ = plan.assign(UInt64(connection), to: 0) }
+        #expect(plan.assign(65, to: 0)?.bytes.lowerBound == 498 * mebibyte)
+    }
+
+    @Test
     func `The durable bytes of an ended connection stay, and the rest is reassigned`() {
         var plan = plan(64 * mebibyte)
         let bytes = plan.adopt(1, of: 0, at: 0)

@@ -33,6 +33,7 @@ struct SessionConfigurationTests {
         ("retryPolicy", with { $0.retryPolicy = .apple }),
         ("resumableUploads", with { $0.resumableUploads = .off }),
         ("stallInterval", with { $0.stallInterval = nil }),
+        ("requestCachePolicy", with { $0.requestCachePolicy = .useProtocolCachePolicy }),
     ]
 
     @Test

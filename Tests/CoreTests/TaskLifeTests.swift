@@ -15,7 +15,7 @@ struct TaskLifeTests {
         .retry(at: .after(7), waitsForConnectivity: false), .retry(at: .after(7), waitsForConnectivity: true),
         .ask(question), .noRoom(needed: 3, kept: 4, notBefore: .after(8)), .emptied, .answered, .interrupted, .cleared,
         .suspected,
-        .finish(.succeeded, result), .end(.cancelled, result),
+        .finish(.succeeded, result), .end(.cancelled, result), .follow,
     ]
 
     private static let suspended = TaskLife.suspended(remaining: .seconds(100), question: nil)
@@ -28,6 +28,7 @@ struct TaskLifeTests {
     private static let waitingForDisk = running(.waitingForDisk(needed: 3, kept: 4, notBefore: .after(8)))
     private static let awaitingAnswer = running(.awaitingAnswer(question))
     private static let quarantined = running(.quarantined)
+    private static let following = running(.following)
     private static let finished = TaskLife.completed(.succeeded, result, at: now)
     private static let ended = TaskLife.completed(.cancelled, result, at: now)
 
@@ -39,14 +40,14 @@ struct TaskLifeTests {
             suspended,
             [
                 suspended, queued, .running(.delayed(until: .after(5)), deadline: .after(105)), suspended, suspended,
-                nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, finished, ended,
+                nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, finished, ended, nil,
             ]
         ),
         (
             asked,
             [
                 asked, awaitingAnswer, .running(.awaitingAnswer(question), deadline: .after(105)), asked, asked, nil,
-                nil, nil, nil, nil, nil, nil, suspended, nil, nil, nil, finished, ended,
+                nil, nil, nil, nil, nil, nil, suspended, nil, nil, nil, finished, ended, nil,
             ]
         ),
         (
@@ -54,7 +55,7 @@ struct TaskLifeTests {
             [
                 .suspended(remaining: .seconds(80), question: nil), delayed, delayed,
                 .running(.queued, deadline: .after(50)), .running(.delayed(until: .after(5)), deadline: .after(55)),
-                queued, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, finished, ended,
+                queued, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, finished, ended, nil,
             ]
         ),
         (
@@ -62,7 +63,7 @@ struct TaskLifeTests {
             [
                 suspended, queued, queued, .running(.queued, deadline: .after(50)),
                 .running(.delayed(until: .after(5)), deadline: .after(55)), nil, active, nil, nil, nil, nil, nil, nil,
-                nil, nil, quarantined, finished, ended,
+                nil, nil, quarantined, finished, ended, nil,
             ]
         ),
         (
@@ -70,28 +71,28 @@ struct TaskLifeTests {
             [
                 suspended, quarantined, quarantined, .running(.queued, deadline: .after(50)),
                 .running(.delayed(until: .after(5)), deadline: .after(55)), nil, active, nil, nil, nil, nil, nil, nil,
-                nil, queued, nil, finished, ended,
+                nil, queued, nil, finished, ended, nil,
             ]
         ),
         (
             active,
             [
                 suspended, active, active, active, active, nil, nil, retryWait, waitingForConnectivity, awaitingAnswer,
-                waitingForDisk, nil, nil, queued, nil, nil, finished, ended,
+                waitingForDisk, nil, nil, queued, nil, nil, finished, ended, following,
             ]
         ),
         (
             retryWait,
             [
                 suspended, queued, queued, retryWait, retryWait, queued, nil, nil, nil, nil, nil, nil, nil, nil, nil,
-                nil, nil, ended,
+                nil, nil, ended, nil,
             ]
         ),
         (
             waitingForConnectivity,
             [
                 suspended, queued, queued, waitingForConnectivity, waitingForConnectivity, queued, nil, nil, nil, nil,
-                nil, nil, nil, nil, nil, nil, nil, ended,
+                nil, nil, nil, nil, nil, nil, nil, ended, nil,
             ]
         ),
         (
@@ -99,16 +100,24 @@ struct TaskLifeTests {
             [
                 suspended, waitingForDisk, waitingForDisk, waitingForDisk, waitingForDisk, queued, nil, nil, nil, nil,
                 nil, running(.waitingForDisk(needed: 7, kept: 0, notBefore: .after(8))), nil, nil, nil, nil, nil, ended,
+                nil,
             ]
         ),
         (
             awaitingAnswer,
             [
                 asked, awaitingAnswer, awaitingAnswer, awaitingAnswer, awaitingAnswer, nil, nil, nil, nil, nil, nil,
-                nil, queued, nil, nil, nil, nil, ended,
+                nil, queued, nil, nil, nil, nil, ended, nil,
             ]
         ),
-        (finished, Array(repeating: nil, count: 18)),
+        (finished, Array(repeating: nil, count: 19)),
+        (
+            following,
+            [
+                suspended, following, following, following, following, queued, nil, nil, nil, nil, nil, nil, nil, nil,
+                nil, nil, nil, ended, nil,
+            ]
+        ),
     ]
 
     @Test(arguments: table.indices)

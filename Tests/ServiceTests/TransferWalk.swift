@@ -58,7 +58,9 @@ struct TransferWalk {
         case 3:
             let body = BodyLocation(place: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
             transfer = try TransferTests.transfer(kind: .upload, body: body)
-        default: transfer = try TransferTests.transfer(progress)
+        default:
+            let policy = CachePolicy.allCases.randomElement(using: &random)
+            transfer = try TransferTests.transfer(progress) { $0.request.cachePolicy = policy }
         }
     }
 
@@ -93,7 +95,7 @@ struct TransferWalk {
         }
         // Without an exchange it waits for slots, or for a source that rests.
         guard let exchange = anyRunning() else { return try widen(proceeds: true) }
-        switch Int.random(in: 0..<7, using: &random) {
+        switch Int.random(in: 0..<8, using: &random) {
         case 0: try feed(.informational(exchange, TransferTests.head(104, [("Location", "/u/1")])))
         case 1: try feed(.head(exchange, TransferTests.content(Self.total), judgement(of: exchange)))
         case 2: try feed(.durable(exchange, lastByte(of: exchange), nil))
@@ -101,6 +103,7 @@ struct TransferWalk {
             let part = ContentPart(number: 1, offset: 0, bytes: [1], plan: PartPlan(expected: Self.total))
             try feed(.part(exchange, part))
         case 4: try widen(proceeds: false)
+        case 5: try feed(.wanted(Int64.random(in: 0..<Self.total, using: &random), positions: [:]))
         default: try feed(.ended(exchange, stopped.contains(exchange) ? TransferTests.result(.stopped) : end(exchange)))
         }
     }
@@ -162,6 +165,10 @@ struct TransferWalk {
         case .start(let exchange): running.insert(exchange)
         case .stop(let exchange): stopped.insert(exchange)
         case .authorize: owed.append(.authorized(Access.Found()))
+        case .consult:
+            transfer.attempt.reuse = Reuse(key: CacheKey())
+            let answers = [CacheAnswer.load(confirming: nil, leads: true), .follow, .fail, .gone]
+            owed.append(.consulted(answers.randomElement(using: &random) ?? .gone))
         case .find: owed.append(.found(size: Bool.random(using: &random) ? Self.total : nil))
         case .widen(let proceeds): try widen(proceeds: proceeds)
         case .replace(_, let source):

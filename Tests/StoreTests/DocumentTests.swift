@@ -122,6 +122,7 @@ import Testing
         progress.lastAttempt = AttemptRecord(
             number: 2, startedAt: Timestamp(milliseconds: 5), endedAt: Timestamp(milliseconds: 9), offset: 7,
             statusCode: 503, error: fullError)
+        progress.version = 6
         progress.bytesFetchedTwice = 2
         progress.diskPauses = 3
         progress.diskLosses = 4
@@ -154,6 +155,7 @@ import Testing
         var result = TaskResult(progress: Self.fullProgress)
         result.error = Self.fullError
         result.response = Self.fullResponse
+        result.cacheStatus = .hit
         result.contentLength = 10
         result.contentDigest = ContentDigest(algorithm: .sha256, value: "ab")
         expectFull(result)
@@ -208,6 +210,7 @@ import Testing
             request: TransferRequest(
                 url: "https://a/", method: "PUT", headers: HTTPFields([HTTPField(name: "X", value: "y")]),
                 sensitiveHeaders: ["X"]))
+        task.request.cachePolicy = .returnCacheDataElseLoad
         task.request.object = ObjectReference(bucket: "b", key: Self.text, versionId: "v")
         task.body = "body_1"
         task.bodyObject = ObjectReference(bucket: "b", key: "k", versionId: "v")

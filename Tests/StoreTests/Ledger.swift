@@ -8,7 +8,7 @@ struct Ledger {
     /// The inconsistencies in words; empty if there are none.
     static func faults(of store: Store) async throws -> [String] {
         try await store.database.read { db in
-            try sessions(db) + lanes(db) + apps(db) + bodies(db) + clocks(db) + events(db)
+            try sessions(db) + lanes(db) + apps(db) + bodies(db) + clocks(db) + events(db) + caches(db)
         }
     }
 
@@ -86,6 +86,37 @@ struct Ledger {
             + db.all("SELECT task FROM live WHERE body IS NOT NULL AND body NOT IN (SELECT id FROM body)") {
                 "task \($0.integer(0)) has lost its body"
             }
+    }
+
+    /// Entries, their weight, and the bytes that several rows of an app refer to.
+    private static func caches(_ db: Connection) throws -> [String] {
+        try db.all(
+            """
+            SELECT * FROM (SELECT a.id, coalesce(k.entries, 0) AS entries, coalesce(k.bytes, 0) AS bytes, \
+            coalesce(k.shared_bytes, 0) AS shared_bytes, (SELECT count(*) FROM cached WHERE app = a.id) AS counted, \
+            CAST((SELECT coalesce(sum(length + ?1), 0) FROM cached WHERE app = a.id) AS BIGINT) AS weighed, \
+            CAST((SELECT coalesce(sum(length), 0) FROM (SELECT length * (count(*) - 1) AS length \
+            FROM (SELECT coalesce(file, object) AS place, length FROM content WHERE app = a.id UNION ALL \
+            SELECT coalesce(file, object) AS place, length FROM cached WHERE app = a.id) AS places \
+            WHERE place IS NOT NULL GROUP BY place, length) AS shared) AS BIGINT) AS shared \
+            FROM app a LEFT JOIN cache k ON k.app = a.id) AS caches \
+            WHERE entries <> counted OR bytes <> weighed OR shared_bytes <> shared
+            """, Store.Cache.weightOfEntry
+        ) { row in "cache of app \(row.integer(0)): \((1...6).map { row.integer(.position($0)) })" }
+            + db.all(
+                """
+                SELECT f.id FROM flight f WHERE leader IS NULL \
+                AND NOT EXISTS (SELECT 1 FROM live WHERE flight = f.id) \
+                OR leader IS NOT NULL AND EXISTS (SELECT 1 FROM live WHERE task = f.leader) \
+                AND NOT EXISTS (SELECT 1 FROM live WHERE task = f.leader AND flight = f.id)
+                """
+            ) { "flight \($0.integer(0)) without tasks" }
+            + db.all(
+                """
+                SELECT task FROM live l JOIN session s ON s.id = l.session WHERE s.forgotten = 0 AND stage = 'following' \
+                AND NOT EXISTS (SELECT 1 FROM flight WHERE id = l.flight AND (leader IS NOT NULL OR releasing = 1))
+                """
+            ) { "task \($0.integer(0)) follows nothing" }
     }
 
     /// Due dates exist exactly in waiting stages; deadlines for every task except suspended ones.

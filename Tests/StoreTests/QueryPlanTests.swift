@@ -32,7 +32,9 @@ import Testing
             "SELECT id, app, state, kind, expires_at FROM launch WHERE state IN ('delivering', 'launched')",
             "sorts the launches that wait for an answer or an app: those in flight"
         ),
-        ("SELECT 0 FROM question WHERE releasing = 1 LIMIT 1", "the first of an index of those alone"),
+        ("SELECT 0 WHERE EXISTS (SELECT 1 FROM question WHERE releasing = 1)", "the first of indexes of those alone"),
+        ("SELECT id FROM flight WHERE releasing = 1 ORDER BY id LIMIT 20", "twenty of an index of those alone"),
+        ("SELECT id FROM cached WHERE app = (SELECT app FROM cache", "the first of an index by size, then by age"),
         (
             "SELECT public_id FROM question WHERE releasing = 1 ORDER BY id LIMIT 20",
             "twenty of an index of those alone"

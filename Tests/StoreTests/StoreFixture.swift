@@ -15,15 +15,17 @@ final class StoreFixture: Sendable {
     private let lastName = Locked(0)
 
     convenience init(
-        contentRetention: Duration = .seconds(24 * 3600), folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7
+        contentRetention: Duration = .seconds(24 * 3600), cacheCapacity: Int64 = 10 << 30,
+        folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7
     ) async throws {
         try self.init(
-            at: try await TestStore.place(in: folder), contentRetention: contentRetention, folder: folder, key: key)
+            at: try await TestStore.place(in: folder), contentRetention: contentRetention, cacheCapacity: cacheCapacity,
+            folder: folder, key: key)
     }
 
     init(
         at place: Store.Place, profile: NodeProfile? = nil, contentRetention: Duration = .seconds(24 * 3600),
-        folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7,
+        cacheCapacity: Int64 = 10 << 30, folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7,
         onCommit: @escaping @Sendable (StoreCommit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (any Error) -> Never = { preconditionFailure("\($0)") }
     ) throws {
@@ -33,6 +35,7 @@ final class StoreFixture: Sendable {
             place, profile: profile, sealer: Sealer(masterKey: [UInt8](repeating: key, count: 32)),
             policies: Store.Policies(
                 contentRetention: contentRetention, unacknowledgedRetention: .seconds(30 * 24 * 3600),
+                cacheCapacity: cacheCapacity,
                 presence: { session in
                     presences.withLock {
                         $0[session] ?? Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))

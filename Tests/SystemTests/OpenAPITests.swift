@@ -126,6 +126,8 @@ private struct Tour {
         try await api.post("/v1/app/webhook/ping")
         try await api.post("/v1/app/webhook/secret/rotate", ["gracePeriod": 60])
         try await api.delete("/v1/app/webhook/secret/previous")
+        try await api.get("/v1/cache")
+        try await api.delete("/v1/cache?url=https%3A%2F%2Fa.example%2F")
         try await api.post("/v1/app/force-quit")
         try await api.post("/v1/app/activate")
     }

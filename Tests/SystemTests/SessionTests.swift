@@ -40,6 +40,7 @@ import Testing
             "tlsMinimumSupportedProtocolVersion": "1.2", "requiresSecureTransport": false, "pinnedPublicKeys": [:],
             "proxy": nil, "authenticationChallenges": "ask", "networkServiceType": "default", "retryPolicy": "robust",
             "bandwidthLimit": nil, "resumableUploads": "auto", "stallInterval": 3600,
+            "requestCachePolicy": "reloadIgnoringLocalCacheData",
         ]
         for (name, value) in expected { #expect(configuration[name] == value, "\(name): \(configuration)") }
         #expect(configuration["timeoutIntervalForRequest"].double == 60)

@@ -7,8 +7,7 @@ struct BackgroundUnavailableTests {
     /// A line of Apple's shape, and words of the advice.
     static let lines = [
         ("configuration.sharedContainerIdentifier = \"group.example\"", "set temporaryDirectory"),
-        ("configuration.urlCache = nil", "caches no responses"),
-        ("configuration.requestCachePolicy = .reloadIgnoringLocalCacheData", "caches no responses"),
+        ("configuration.urlCache = nil", "set requestCachePolicy"),
         ("configuration.httpCookieStorage = nil", "httpShouldSetCookies"),
         ("configuration.urlCredentialStorage = nil", "answer challenges"),
         ("configuration.protocolClasses = []", "protocol classes"),

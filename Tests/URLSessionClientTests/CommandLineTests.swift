@@ -379,6 +379,19 @@ struct CommandLineTests {
         #expect(try await sessions.isEmpty)
     }
 
+    @Test func `An unfinished download is written while it arrives`() async throws {
+        try await call("open", "s")
+        let gate = Gate()
+        let text = String(repeating: "0123456789\n", count: 4000)
+        origin.serve("/a", .text(text), always: [.holdBody(after: 30_000, gate)])
+        let task: JSON = ["kind": "download", "request": ["url": .string(origin.url("/a"))]]
+        _ = try await service.api.post("/v1/sessions/s/tasks", task)
+        try await origin.waitForRequests(1)
+        async let whole = call("content", "s", "1", "--arriving")
+        gate.open()
+        #expect(try await whole == text.split(separator: "\n").map(String.init))
+    }
+
     @Test func `Tasks get commands, one by one or all matches`() async throws {
         try await call("open", "s")
         let gate = Gate()
@@ -390,6 +403,7 @@ struct CommandLineTests {
         #expect(
             try await call("suspend", "s", "1", "2").map { $0.split(separator: "\t")[1] } == ["suspended", "suspended"])
         #expect(try await failure("content", "s", "1").errors.contains("has no content yet"))
+        #expect(try await failure("content", "s", "1", "--arriving", "-o", "file").status == 2)
         #expect(try await call("resume", "s", "--state", "suspended") == ["2 tasks of 2 changed"])
         #expect(try await call("cancel", "s", "--group", "g") == ["3 tasks of 3 changed"])
         #expect(try await failure("cancel", "s").status == 2)

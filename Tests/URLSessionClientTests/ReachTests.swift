@@ -77,6 +77,8 @@ struct ReachTests {
         await call { _ = try await client.createKey(ofApp: "a") }
         await call { try await client.deleteKey("k", ofApp: "a") }
         await call { _ = try await client.app() }
+        await call { _ = try await client.cacheUsage() }
+        await call { try await client.emptyCache() }
         await call { _ = try await client.changeWebhook(WebhookChange()) }
         await call { _ = try await client.pingWebhook() }
         await call { _ = try await client.rotateWebhookSecret() }

@@ -101,6 +101,73 @@ struct StreamingTests {
         #expect(steps.all == [0, 4 << 20, 8 << 20, Int64(Self.length)])
     }
 
+    // MARK: While it arrives
+
+    /// Bytes in the order in which they came.
+    private final class Arrived: Sendable {
+        private let bytes = Locked<[UInt8]>([])
+        func add(_ offset: Int64, _ more: Data) {
+            bytes.withLock {
+                #expect(offset == $0.count)
+                $0 += more
+            }
+        }
+        var all: [UInt8] { bytes.withLock { $0 } }
+    }
+
+    @Test(arguments: [true, false])
+    func `A download is read while it arrives, over a kill of the service`(hasLength: Bool) async throws {
+        let house = try await House()
+        let (gate, arrived) = (Gate(), Arrived())
+        let framing = hasLength ? [] : [Misbehaviour.chunked(size: 64 << 10)]
+        house.origin.serve(
+            "/a", .generated(seed: 7, length: Self.length), turns: [framing + [.holdBody(after: 6 << 20, gate)]])
+        let number = try await house.download("/a")
+        let reading = Task {
+            try await house.client.arrivingContent(ofTask: number, in: "s") { arrived.add($0, $1) }
+        }
+        try await eventually("the first bytes") { arrived.all.count > 1 << 20 }
+        try await house.service.kill()
+        try await house.service.start()
+        try await reading.value
+        #expect(arrived.all == TestSupport.Content.bytes(seed: 7, length: Self.length))
+        let rest = Locked<[UInt8]>([])
+        try await house.client.arrivingContent(ofTask: number, in: "s", from: Int64(Self.length) - 10) { _, bytes in
+            rest.withLock { $0 += bytes }
+        }
+        #expect(rest.withLock { $0 } == arrived.all.suffix(10))
+        gate.open()
+    }
+
+    @Test func `A reader learns that the download began anew, or failed`() async throws {
+        let house = try await House()
+        let (gate, arrived) = (Gate(), Arrived())
+        house.origin.serve(
+            "/a", .generated(seed: 7, length: Self.length),
+            turns: [[.cut(after: 6 << 20)], [.hold(gate), .become(.generated(seed: 8, length: Self.length))]])
+        let number = try await house.download("/a")
+        let reading = Task {
+            try await house.client.arrivingContent(ofTask: number, in: "s") { arrived.add($0, $1) }
+        }
+        try await eventually("the first bytes") { arrived.all.count > 1 << 20 }
+        gate.open()
+        let changed = await #expect(throws: ClientError.self) { try await reading.value }
+        #expect(changed == .contentChanged)
+        #expect(arrived.all == TestSupport.Content.bytes(seed: 7, range: 0..<arrived.all.count))
+
+        house.origin.serve("/b", .generated(seed: 7, length: 1000), always: [.hold(Gate())])
+        let other = try await house.download("/b")
+        let waiting = Task { try await house.client.arrivingContent(ofTask: other, in: "s") { _, _ in } }
+        try await house.origin.waitForRequests(1, path: "/b")
+        _ = try await house.client.command(.cancel, task: other, in: "s")
+        let failed = await #expect(throws: Problem.self) { try await waiting.value }
+        #expect(failed?.code == .notFound)
+        struct Full: Error {}
+        await #expect(throws: Full.self) {
+            try await house.client.arrivingContent(ofTask: number, in: "s") { _, _ in throw Full() }
+        }
+    }
+
     @Test func `A long file becomes a body in pieces, across a kill of the service`() async throws {
         let house = try await House()
         let bytes = (0..<Self.length).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }

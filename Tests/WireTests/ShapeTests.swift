@@ -125,7 +125,8 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             + #""allowsCellularAccess":true,"allowsExpensiveNetworkAccess":true,"allowsConstrainedNetworkAccess":true,"#
             + #""waitsForConnectivity":true,"tlsMinimumSupportedProtocolVersion":"1.2","requiresSecureTransport":false,"#
             + #""pinnedPublicKeys":{},"proxy":null,"authenticationChallenges":"ask","networkServiceType":"default","#
-            + #""retryPolicy":"robust","bandwidthLimit":null,"resumableUploads":"auto","stallInterval":3600}"#
+            + #""retryPolicy":"robust","bandwidthLimit":null,"resumableUploads":"auto","stallInterval":3600,"#
+            + #""requestCachePolicy":"reloadIgnoringLocalCacheData"}"#
         #expect(text(SessionConfiguration()) == expected)
     }
 
@@ -550,6 +551,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 $0.usage = AppUsage {
                     $0.tasks = 1
                     $0.storedBytes = 2
+                    $0.storedBytesOnDisk = 3
                 }
                 $0.createdAt = time
                 $0.revision = 3

@@ -134,8 +134,7 @@ extension BodyRecord {
     }
 
     fileprivate var creationAnswer: HTTPResponse {
-        .json(
-            StoredBody(self), status: 201, headers: [("Location", "/v1/bodies/\(publicId)")] + uploadFields())
+        .json(StoredBody(self), status: 201, headers: [("Location", "/v1/bodies/\(publicId)")] + uploadFields())
     }
 }
 

@@ -77,8 +77,7 @@ struct TaskLines {
     func answer() async throws -> HTTPResponse {
         guard
             call.accepted == MediaTypes.lines
-                || MediaTypes.choose(
-                    [MediaTypes.lines], accept: call.request.headers.all("Accept")) != nil
+                || MediaTypes.choose([MediaTypes.lines], accept: call.request.headers.all("Accept")) != nil
         else { throw Problem(.notAcceptable, "The response to lines is application/x-ndjson.") }
         guard session.state == .active else { throw DomainError.sessionInvalidated }
         guard case .stream(let stream) = call.request.body else {
@@ -130,8 +129,7 @@ struct TaskLines {
     }
 
     private static func tooManyRefused(_ count: Int) -> Problem {
-        Problem(
-            .invalidValue, "\(count) lines were refused: the rest was not read, and created no task.")
+        Problem(.invalidValue, "\(count) lines were refused: the rest was not read, and created no task.")
     }
 
     private static let noRoom = Problem(

@@ -81,7 +81,7 @@ extension Service {
         var watched = Watched()
         watched.sessions = Array(Set(hub.sessions.keys).union(transfers.values))
         watched.streamed = hub.streamed
-        watched.tasks = hub.tasks.keys
+        watched.tasks = Array(Set(hub.tasks.keys).union(outlet.arrivals.changes.keys))
         let news = try await store.nodes.news(of: watched)
         for session in watched.sessions where news.sessions[session] != look.sessions[session] {
             hub.sessions.signal(session)
@@ -94,7 +94,10 @@ extension Service {
         }
         look.sessions = news.sessions
         for session in nodes.note(news.progress) { hub.sessions.signal(session) }
-        for task in watched.tasks where !news.unfinished.contains(task) { hub.tasks.signal(task) }
+        for task in watched.tasks where !news.unfinished.contains(task) {
+            hub.tasks.signal(task)
+            outlet.arrivals.completed(task)
+        }
         // Cancelled, suspended or changed at another node.
         let decided = transfers.keys.filter { !news.transferring.contains($0) }
         outlet.stop(decided)

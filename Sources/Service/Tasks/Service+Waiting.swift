@@ -35,6 +35,12 @@ extension Service {
                 WaitingReason(
                     kind: .connectivity, detail: "The network or the host's name could not be reached.", until: until)
             ]
+        case .following:
+            return [
+                WaitingReason(
+                    kind: .sameTransfer, detail: "Another task of the app transfers the same response.",
+                    leader: task.leader)
+            ]
         case .queued, .quarantined:
             if room.left <= 0 {
                 return [WaitingReason(kind: .disk, detail: "The disk has too few free bytes for new content.")]

@@ -39,6 +39,11 @@ extension Scheduler {
                 Settlement(task: id, .advanced(flight.transfer.progress), resumption: resumption))
         case .adopt, .find, .removePartialFile, .keep: await prepareFile(effect, flight.transfer)
         case .authorize: await authorize(flight)
+        case .consult: consult(flight)
+        case .forbidReuse:
+            var settlement = Settlement(task: id, .advanced(flight.transfer.progress))
+            settlement.isNotReusable = true
+            batch.settlements.append(settlement)
         case .fetchBody: await fetchBody(of: flight.transfer)
         case .widen(let proceeds):
             await widen(id)
@@ -49,6 +54,7 @@ extension Scheduler {
             await widen(id)
             await feed(.widened, to: id)
         case .show: show(flight.transfer)
+        case .arrived(let content, let response): outlet.arrivals.note(content, response, of: id)
         case .read(let end, let isLast): read(flight, to: end, isLast: isLast)
         case .readWhole(let length, let checksPieces):
             flight.reader = flight.transfer.contentReader(folder, total: length, checksPieces: checksPieces)
@@ -124,7 +130,8 @@ extension Scheduler {
             flight.transfer.exchangeRequest(
                 exchange,
                 Transfer.Resources(
-                    folder: folder, settings: settings, sync: flight.sync, cookies: running.cookies,
+                    folder: folder, settings: settings, sync: flight.sync, arrival: flight.arrival,
+                    cookies: running.cookies,
                     bandwidthLimit: isLimited ? bandwidthShare(of: flight.transfer) : nil)))
         if isLimited { shareBandwidth(of: session) }
     }

@@ -50,7 +50,7 @@ extension Scheduler {
         let (outcome, taskResult) = (finish.outcome, finish.taskResult)
         let settlement = finish.settlement(of: transfer.id)
         if let single = finish.written?.single {
-            return await finishObject(transfer, taskResult, settlement) { finisher in
+            return await finishObject(transfer, taskResult, settlement, finish.sharing) { finisher in
                 .completed(outcome, taskResult, try await finisher.write(single, digest: digest))
             }
         }
@@ -63,7 +63,7 @@ extension Scheduler {
         }
         transfer.progress.bytesInMemory = 0
         let progress = transfer.progress
-        await finishObject(transfer, taskResult, settlement) { [whole] finisher in
+        await finishObject(transfer, taskResult, settlement, finish.sharing) { [whole] finisher in
             guard let upload = progress.kept.parts, upload.whole != nil else {
                 throw BucketFault.unexpected("No part of the content was written.")
             }
@@ -88,7 +88,7 @@ extension Scheduler {
     }
 
     private func finishObject(
-        _ transfer: Transfer, _ taskResult: TaskResult, _ settlement: Settlement,
+        _ transfer: Transfer, _ taskResult: TaskResult, _ settlement: Settlement, _ sharing: Sharing? = nil,
         _ body: @escaping @Sendable (ObjectFinisher) async throws -> Settlement.Verdict
     ) async {
         let flight = flights[transfer.id]
@@ -109,6 +109,7 @@ extension Scheduler {
             do {
                 let made = try await finisher.unlessCompleted(decided) { try await body(finisher) }
                 settlement.verdict = made ?? .interrupted(unfinished.progress)
+                settlement.landing = sharing?.landing(of: settlement.verdict)
             } catch {
                 log.of(transfer.name).warning("the object could not be created", ("error", "\(error)"))
                 let fault = LocalFault(storing: error, in: destination)

@@ -36,6 +36,7 @@ extension Scheduler {
         }
         guard let (round, claimed, unreadable) = await commit(ended, of: sessions) else { return }
         tell(recorded: ended.unrecorded)
+        for settlement in ended.settlements { show(settlement) }
         if ended.settlements.contains(where: \.waitsForDisk) {
             batch.mayWaitForDisk = true
             engine.room.bell.ring()
@@ -156,6 +157,15 @@ extension Scheduler {
         for (exchange, offset) in offsets { engine.recorded(exchange, upTo: offset) }
     }
 
+    /// Shows the bytes that a commit has recorded to readers.
+    private func show(_ settlement: Settlement) {
+        switch settlement.verdict {
+        case .advanced(let progress), .interrupted(let progress), .retry(_, _, let progress):
+            if let content = ArrivingContent(progress) { outlet.arrivals.note(content, of: settlement.task) }
+        default: break
+        }
+    }
+
     /// Stores the settlements of a failed batch one by one. On a full disk they wait for room. Otherwise the task of a
     /// bad settlement fails, so that it does not seem in flight for ever, and the rest is stored.
     private func storeOneByOne(_ settlements: [Settlement]) async {
@@ -206,7 +216,7 @@ extension Scheduler {
             }
             try await cache.cookies.hold(task.session, store)
             agenda.withLock { $0.began(in: lane) }
-            flights[task.id] = Flight(transfer)
+            flights[task.id] = Flight(transfer, outlet.arrivals.arrival(of: task.id))
             await feed(.begin, to: task.id)
         } catch is BadURL {
             let error = TaskError(.badURL, failingURL: task.specification.request.url)

@@ -61,8 +61,7 @@ public protocol BackgroundSessionTaskDelegate: BackgroundSessionDelegate {
     /// The last message of a task. Without an error there is a ``BackgroundSessionTask/response`` of any status.
     ///
     /// The error is a `URLError`. If the service refused the task, its `problem` has the service's reason.
-    func urlSession(
-        _ session: BackgroundSession, task: BackgroundSessionTask, didCompleteWithError error: (any Error)?)
+    func urlSession(_ session: BackgroundSession, task: BackgroundSessionTask, didCompleteWithError error: (any Error)?)
 
     /// A credential is requested, in Apple's shape. The library calls this method.
     ///

@@ -78,8 +78,10 @@ public struct BackgroundSessionTaskTransactionMetrics: Sendable {
     public var negotiatedTLSProtocolVersion: String? { metrics.negotiatedTLSProtocolVersion }
     /// OpenSSL's name of the cipher suite, such as `TLS_AES_256_GCM_SHA384`.
     public var negotiatedTLSCipherSuite: String? { metrics.negotiatedTLSCipherSuite }
-    /// The origin of the response. The service has no cache.
-    public var resourceFetchType: ResourceFetchType { .networkLoad }
+    /// The origin of the response.
+    public var resourceFetchType: ResourceFetchType {
+        metrics.resourceFetchType == .localCache ? .localCache : .networkLoad
+    }
     /// Whether the connection existed before.
     public var isReusedConnection: Bool { metrics.isReusedConnection }
     /// Whether a proxy was used.

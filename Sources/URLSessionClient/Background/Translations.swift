@@ -15,6 +15,20 @@ extension TransferRequest {
         self.init(
             url: request.url?.absoluteString ?? "", method: method,
             headers: StringMap(fields.map { (name: $0.key, value: $0.value) }))
+        if kind == .download { cachePolicy = CachePolicy(request.cachePolicy) }
+    }
+}
+
+extension CachePolicy {
+    /// `nil` for the default of a request, with which the session decides.
+    init?(_ policy: URLRequest.CachePolicy) {
+        switch policy {
+        case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: self = .reloadIgnoringLocalCacheData
+        case .reloadRevalidatingCacheData: self = .reloadRevalidatingCacheData
+        case .returnCacheDataElseLoad: self = .returnCacheDataElseLoad
+        case .returnCacheDataDontLoad: self = .returnCacheDataDontLoad
+        default: return nil
+        }
     }
 }
 

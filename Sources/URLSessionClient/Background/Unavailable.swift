@@ -25,15 +25,9 @@ extension BackgroundSessionConfiguration {
         set {}
     }
 
-    @available(*, unavailable, message: "the service caches no responses: remove the line")
+    @available(*, unavailable, message: "the service has the cache: set requestCachePolicy, and use Client to empty it")
     public var urlCache: URLCache? {
         get { nil }
-        set {}
-    }
-
-    @available(*, unavailable, message: "the service caches no responses: remove the line")
-    public var requestCachePolicy: URLRequest.CachePolicy {
-        get { .useProtocolCachePolicy }
         set {}
     }
 
@@ -67,9 +61,7 @@ extension BackgroundSessionConfiguration {
         get { nil }
         set {}
     }
-}
 
-extension BackgroundSessionConfiguration {
     @available(*, unavailable, message: "the service chooses the protocol: remove the line")
     public var httpShouldUsePipelining: Bool {
         get { false }

@@ -71,12 +71,15 @@ public struct AppUsage: Shape {
     public var tasks: Int64 = 0
     /// The bytes of contents and bodies.
     public var storedBytes: Int64 = 0
+    /// The same with each content once, and with what the cache keeps besides.
+    public var storedBytesOnDisk: Int64 = 0
 
     public init() {}
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.member("tasks", &tasks)
         members.member("storedBytes", &storedBytes)
+        members.defaulted("storedBytesOnDisk", &storedBytesOnDisk)
     }
 }
 

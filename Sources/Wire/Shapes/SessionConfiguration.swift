@@ -110,6 +110,8 @@ public struct SessionConfiguration: Shape {
     public var resumableUploads = ResumableUploads.auto
     /// Seconds without progress of any running task until `session.didStall` is recorded; `nil` for never.
     public var stallInterval: Double? = 3600
+    /// How downloads by GET use what is stored, unless their request says it.
+    public var requestCachePolicy = CachePolicy.reloadIgnoringLocalCacheData
 
     public init() {}
 
@@ -151,6 +153,7 @@ public struct SessionConfiguration: Shape {
         var stalls = StallInterval(seconds: stallInterval)
         members.defaulted("stallInterval", &stalls)
         stallInterval = stalls.seconds
+        members.defaulted("requestCachePolicy", &requestCachePolicy)
     }
 }
 

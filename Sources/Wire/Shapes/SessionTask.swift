@@ -35,6 +35,8 @@ public struct SessionTask: Shape {
     public var segmentStates: [SegmentState]?
     public var attempts = TaskAttempts()
     public var error: TaskError?
+    /// The part of the cache in the content; `nil` for none.
+    public var cacheStatus: CacheStatus?
     /// The stored content.
     public var content: Content?
     public var createdAt = ""
@@ -76,6 +78,7 @@ public struct SessionTask: Shape {
         members.nullable("segmentStates", &segmentStates)
         members.defaulted("attempts", &attempts)
         members.nullable("error", &error)
+        members.nullable("cacheStatus", &cacheStatus)
         members.nullable("content", &content)
         members.member("createdAt", &createdAt)
         members.nullable("startedAt", &startedAt)

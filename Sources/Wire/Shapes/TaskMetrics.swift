@@ -69,6 +69,8 @@ public struct TransactionMetrics: Shape {
     public var negotiatedTLSProtocolVersion: String?
     /// OpenSSL's name of the cipher suite, such as `TLS_AES_256_GCM_SHA384`.
     public var negotiatedTLSCipherSuite: String?
+    /// The origin of the response.
+    public var resourceFetchType = ResourceFetchType.networkLoad
     /// Whether the connection existed before.
     public var isReusedConnection = false
     /// Whether a proxy was used.
@@ -111,6 +113,7 @@ public struct TransactionMetrics: Shape {
         members.nullable("networkProtocolName", &networkProtocolName)
         members.nullable("negotiatedTLSProtocolVersion", &negotiatedTLSProtocolVersion)
         members.nullable("negotiatedTLSCipherSuite", &negotiatedTLSCipherSuite)
+        members.sparse("resourceFetchType", &resourceFetchType, unless: .networkLoad)
         members.defaulted("isReusedConnection", &isReusedConnection)
         members.defaulted("isProxyConnection", &isProxyConnection)
         members.nullable("localAddress", &localAddress)

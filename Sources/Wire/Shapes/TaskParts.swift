@@ -108,6 +108,9 @@ public struct WaitingReason: Shape {
     public var until: String?
     /// The question that the app has to answer. Other tasks may wait for it as well.
     public var questionId: String?
+    /// The task whose transfer is waited for, and its session.
+    public var taskIdentifier: Int64?
+    public var sessionIdentifier: String?
 
     public init() {}
 
@@ -116,6 +119,8 @@ public struct WaitingReason: Shape {
         members.member("detail", &detail)
         members.optional("until", &until)
         members.optional("questionId", &questionId)
+        members.optional("taskIdentifier", &taskIdentifier)
+        members.optional("sessionIdentifier", &sessionIdentifier)
     }
 }
 

@@ -14,6 +14,8 @@ public struct TransferRequest: Shape {
     public var headers = StringMap()
     /// Names of header fields that are treated as secrets.
     public var sensitiveHeaders: [String] = []
+    /// The cache policy of a download by GET; `nil` for that of the session.
+    public var cachePolicy: CachePolicy?
     /// The body of a download by POST. Uploads have their body beside the request.
     public var body: BodySource?
 
@@ -38,6 +40,7 @@ public struct TransferRequest: Shape {
         members.optional("method", &method, .method)
         members.defaulted("headers", &headers, .headers(forDownload: false))
         members.sparse("sensitiveHeaders", &sensitiveHeaders, unless: [], .headerNames)
+        members.optional("cachePolicy", &cachePolicy)
         members.optional("body", &body)
     }
 

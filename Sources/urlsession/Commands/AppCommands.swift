@@ -194,7 +194,8 @@ enum AppCommands {
                 "\(app.identifier), \(app.state)", "Webhook: \(app.webhook.url ?? "none"), \(app.webhook.state)",
                 "Unfinished tasks: \(app.usage.tasks)" + (limits.tasks == .max ? "" : " of \(limits.tasks)"),
                 "Stored: \(Words.bytes(app.usage.storedBytes))"
-                    + (limits.storedBytes.map { " of \(Words.bytes($0))" } ?? ""),
+                    + (limits.storedBytes.map { " of \(Words.bytes($0))" } ?? "")
+                    + ", on disk \(Words.bytes(app.usage.storedBytesOnDisk))",
                 "Background refresh: \(app.backgroundRefreshStatus)",
             ]
         }

@@ -49,8 +49,7 @@ enum EventCommands {
     }
 
     static func acknowledge(_ call: Invocation) async throws {
-        try await call.client.acknowledge(
-            through: call.words.number("SEQ") ?? 0, in: call.words.text("SESSION") ?? "")
+        try await call.client.acknowledge(through: call.words.number("SEQ") ?? 0, in: call.words.text("SESSION") ?? "")
     }
 
     // MARK: Questions
@@ -60,8 +59,7 @@ enum EventCommands {
         try await call.output.list(
             ["question", "type", "state", "task", "subject"],
             {
-                try await call.client.questions(
-                    in: call.words.text("session"), states: states, cursor: $0, limit: 1000)
+                try await call.client.questions(in: call.words.text("session"), states: states, cursor: $0, limit: 1000)
             }, row)
     }
 

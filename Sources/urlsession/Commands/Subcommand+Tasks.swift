@@ -16,17 +16,13 @@ extension Subcommand {
     private static func telling(_ name: String, _ summary: String, _ about: String) -> Subcommand {
         Subcommand(
             name: name, summary: summary, about: about,
-            arguments: [
-                session,
-                Argument("[TASK...]", "the number of a task", .number(1 ... .max)),
-            ],
+            arguments: [session, Argument("[TASK...]", "the number of a task", .number(1 ... .max))],
             options: [Option("--all", "all matching tasks of the session")] + selection,
             run: TaskCommands.tell)
     }
 
     static let tasks = [
-        Subcommand(
-            name: "sessions", summary: "list sessions", run: SessionCommands.list),
+        Subcommand(name: "sessions", summary: "list sessions", run: SessionCommands.list),
         Subcommand(
             name: "open", summary: "create a session, or reconnect to it",
             arguments: [session],
@@ -58,8 +54,7 @@ extension Subcommand {
             name: "explain", summary: "describe a task: its state, the reason of its wait, and its history",
             arguments: [session, task], run: Explain.run),
         telling("suspend", "stop tasks and keep their bytes", "The command resume resumes suspended tasks."),
-        telling(
-            "resume", "resume tasks, or retry at once", "A task that waits for its next attempt begins it now."),
+        telling("resume", "resume tasks, or retry at once", "A task that waits for its next attempt begins it now."),
         telling("cancel", "end tasks", "Received bytes are deleted."),
         telling("retry", "repeat completed tasks as new ones", "Without --outcome, --all repeats failed tasks."),
     ]
@@ -80,9 +75,7 @@ extension Subcommand {
             run: EventCommands.events),
         Subcommand(
             name: "ack", summary: "acknowledge events",
-            arguments: [
-                session, Argument("SEQ", "the last handled event", .number(0 ... .max)),
-            ],
+            arguments: [session, Argument("SEQ", "the last handled event", .number(0 ... .max))],
             run: EventCommands.acknowledge),
         Subcommand(
             name: "questions", summary: "list the questions of tasks",

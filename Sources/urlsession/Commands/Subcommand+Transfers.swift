@@ -116,12 +116,15 @@ extension Subcommand {
             arguments: [Argument("SESSION", "the session to watch", .session)],
             run: Transfers.attach),
         Subcommand(
-            name: "content", summary: "write the content of a finished task",
+            name: "content", summary: "write the content of a finished task, or of one under way",
             arguments: [
                 Argument("SESSION", "the task's session", .session),
                 Argument("TASK", "its number", .number(1 ... .max)),
             ],
-            options: [output, Option("-f, --force", "replace an existing file")],
+            options: [
+                output, Option("-f, --force", "replace an existing file"),
+                Option("--arriving", "write the bytes of an unfinished download as they arrive"),
+            ],
             run: TaskCommands.content),
     ]
 }

@@ -97,6 +97,10 @@ enum TaskCommands {
     static func content(_ call: Invocation) async throws {
         let (session, number) = (call.words.text("SESSION") ?? "", call.words.number("TASK") ?? 0)
         switch call.words.text("output").map({ SaveLocation($0) }) ?? .standardOutput {
+        case .standardOutput where call.words.flag("arriving"):
+            try await call.client.arrivingContent(ofTask: number, in: session) { try Terminal.write($1) }
+        case _ where call.words.flag("arriving"):
+            throw CallWords.Fault(text: "--arriving writes to standard output", command: call.words.command.name)
         case .standardOutput, .nowhere:
             try await call.client.content(ofTask: number, in: session) { try Terminal.write($0.bytes) }
         case let place:

@@ -188,8 +188,7 @@ struct Run {
         // A content that could only not be saved needs no further explanation.
         if words.command.name != "watch", !isForgotten, let one = failed.first(where: { !$0.isTransferred }) {
             let number = one.task.taskIdentifier
-            output.note(
-                "see urlsession explain \(session) \(number)" + (isOwn ? "; the same command retries" : ""))
+            output.note("see urlsession explain \(session) \(number)" + (isOwn ? "; the same command retries" : ""))
         }
         throw Failure.silent(1)
     }

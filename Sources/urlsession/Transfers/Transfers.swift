@@ -83,8 +83,7 @@ enum Transfers {
             for case let name? in urls.map(\.name) { try LocalFiles.makeFolders(of: name, below: path) }
         case .standardOutput:
             guard urls.count == 1, !hasNames else {
-                throw CallWords.Fault(
-                    text: "only one URL, without a name, can go to standard output", command: "get")
+                throw CallWords.Fault(text: "only one URL, without a name, can go to standard output", command: "get")
             }
             if words.flag("json") {
                 throw CallWords.Fault(text: "standard output is for the content or for JSON", command: "get")
