@@ -262,7 +262,6 @@ struct CacheStoreTests {
                 task: leader,
                 .retry(at: fixture.now + .seconds(1), waitsForConnectivity: false, Self.progress(10))))
         fixture.advance(.seconds(2))
-        #expect(try await fixture.claim().map(\.id) == [])
         #expect(try await fixture.claim().map(\.id) == [leader])
         #expect(try await ask(leader).leads)
     }

@@ -77,9 +77,10 @@ import Testing
             turns: [[.holdBody(after: half, gate)], [.holdBody(after: 1000, gate)]])
         try await batch(scene, 200)
         try await scene.origin.waitForRequests(1)
-        let waiting = try await eventually("a follower") {
+        let waiting: JSON = try await eventually("a follower") { () -> JSON? in
             let last = try await scene.task(200)
-            return last["waitingFor"][0]["kind"] == "sameTransfer" ? last : nil
+            guard last["waitingFor"][0]["kind"] == "sameTransfer" else { return JSON?.none }
+            return last
         }
         #expect(waiting["waitingFor"][0]["taskIdentifier"].int != nil, "\(waiting)")
         #expect(waiting["waitingFor"][0]["sessionIdentifier"] == "s" && waiting["phase"] == "queued", "\(waiting)")

@@ -168,7 +168,7 @@ import Testing
         expectSound(events)
         #expect(completions(events).count == 20)
         try await eventually("no partial file is left") { filesBelow(scene.service.data.file("data/partial")).isEmpty }
-        if TestStore.nodes == 1 { #expect(filesBelow(scene.service.data.file("data/contents")).count == 20) }
+        if TestStore.nodes == 1 { #expect(filesBelow(scene.service.data.file("data/contents")).count == 1) }
     }
 
     @Test func `The results of confirmed requests survive a kill at once`() async throws {
