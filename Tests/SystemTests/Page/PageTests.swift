@@ -18,7 +18,7 @@ import Testing
             ("#/sessions/s/tasks/2", "SOURCE"), ("#/sessions/s/tasks/4", "its earliest begin date"),
             ("#/sessions/s/tasks/7", "Name lookup"), ("#/sessions/s/tasks/8", "without breaks"), ("#/launches", "done"),
             ("#/launches/\(launch)", "Attempt"),
-            ("#/questions", "archive"), ("#/app", "New data"), ("#/nowhere", "nothing here"),
+            ("#/questions", "archive"), ("#/app", "New data"), ("#/nowhere", "No such page"),
         ]
         for (place, text) in places {
             try await page.go(place)
