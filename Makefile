@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-all sanitize soak storm torture demo cluster-demo simulate bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
+.PHONY: help run build test test-all sanitize fuzz soak storm torture demo cluster-demo simulate bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,10 @@ test-all: test ## And what depends on the engine once more on PostgreSQL, the st
 sanitize: ## All tests under ThreadSanitizer and AddressSanitizer, their services too (KIND=thread ONLY=StoreTests chooses)
 	@scripts/install-packages build test
 	@exec scripts/sanitize $(KIND) $(if $(ONLY),'^($(ONLY))\.')
+
+fuzz: ## libFuzzer on each parser of bytes from outside, two minutes each (ONLY="json url" chooses; SECONDS=600)
+	@scripts/install-packages build
+	@exec scripts/fuzz $(or $(SECONDS),120) $(ONLY)
 
 # Suites that do more when SOAK=1.
 SOAKING = LaunchModelTests|LaunchStormTests|EnduranceTests|ClusterStormTests

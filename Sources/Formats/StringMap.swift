@@ -90,6 +90,8 @@ extension StringMap {
                 continue
             }
             if let rule, let detail = rule.names.fault(member.name) ?? rule.values.fault(text) { place.report(detail) }
+            // Unicode knows several forms of one name, of which a dictionary keeps one.
+            if rule != nil, map[member.name] != nil { place.report("This name stands here in another form already.") }
             map.append(member.name, text)
         }
         rule?.check(map, place)

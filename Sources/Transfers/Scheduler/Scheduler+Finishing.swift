@@ -35,7 +35,7 @@ extension Scheduler {
                 settlement.verdict = try await finisher.finish(transfer.task, outcome, taskResult, source)
                 settlement.landing = finish.landing(of: settlement.verdict, shared)
             } catch is DigestMismatch where source.isStored {
-                // What is stored is not what the task expects, which says nothing about the origin.
+                // The stored content has another digest than expected, which is no fault of the origin.
                 settlement.verdict = .retry(
                     at: now, waitsForConnectivity: false, transfer.progress.avoidingCache)
             } catch let mismatch as DigestMismatch {
