@@ -35,6 +35,14 @@ import Testing
         #expect(!scene.service.errors.contains("secret"))
     }
 
+    @Test func `A stop right after a start logs no warning`() async throws {
+        for _ in 0..<3 {
+            let service = try await ServiceProcess()
+            try await service.terminate()
+            #expect(!service.errors.contains("warning"), "\(service.errors)")
+        }
+    }
+
     @Test func `The last log line of a cancelled task has the reason`() async throws {
         let scene = try await Scene()
         let task = try await scene.create(scene.downloadOf("/a", ["state": "suspended"]))

@@ -27,7 +27,7 @@ KINDS = ("kill-before", "kill-after", "EIO", "ENOSPC", "short", "EINTR")
 def main(description):
     options = _options(description)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # The folders are removed.
-    folder = _folder("/dev/shm", "/tmp")
+    folder = _folder(os.environ.get("TMPDIR", "/dev/shm"), "/tmp")
     # Contents move to another filesystem by a copy. Where there is none, "other" is one more folder of the same.
     other = _folder("/var/tmp", folder)
     try:

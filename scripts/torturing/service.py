@@ -11,7 +11,7 @@ from storming.failure import Violation
 from storming.service import STOPPED_WITHIN, Service as Process
 
 # The message at `info` of a task that waits because the disk is full.
-WAITS = "task waits for room on the disk"
+WAITS = "a task waits for disk space"
 # Seconds without processor time after which the work of a start is done.
 REST = 0.15
 # The exit statuses of a service whose store or files cannot be used (`sysexits.h`).

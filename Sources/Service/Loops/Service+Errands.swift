@@ -32,7 +32,8 @@ extension Service {
             failed += removed.map { .removeIfOrphan($0) }
             fault = error
         }
-        if let fault, !Task.isCancelled, Store.Obstacle(fault) != .away {
+        let isOfShutdown = Task.isCancelled || (fault as? SystemError)?.isOfShutdown == true
+        if let fault, !isOfShutdown, Store.Obstacle(fault) != .away {
             log.warning("files could not be removed", ("files", failed.count), ("error", "\(fault)"))
         }
         return (writes, failed)
@@ -52,6 +53,7 @@ extension Service {
             do {
                 files = try await folder.unstagedFiles(in: area)
             } catch {
+                if error.isOfShutdown { return failed }
                 log.warning("a folder cannot be listed, and keeps its orphans", ("folder", area), ("error", error))
             }
             for file in files where try await !store.files.isNeeded(file: file) {
