@@ -1,5 +1,4 @@
 import Base
-import Core
 import Formats
 import HTTPServer
 import Service
@@ -7,10 +6,8 @@ import Wire
 import WireMapping
 
 extension Call {
-    /// Whether the body is lines of JSON.
     var hasLines: Bool { bodyType == MediaTypes.lines }
 
-    /// Whether the body is a Metalink document.
     var hasMetalink: Bool { bodyType == Metalink.mediaType }
 
     /// The media type of the body, nil if the service cannot read it.
@@ -65,7 +62,7 @@ extension Call {
     /// Lines are answered as they arrive, so that no response exists that could be repeated.
     private func refuseIdempotencyKey() throws {
         guard request.headers["Idempotency-Key"] == nil else {
-            throw Problem.header("Idempotency-Key", "Lines take none: give each line a clientTaskId.")
+            throw Problem.header("Idempotency-Key", "Lines have no Idempotency-Key: give each line a clientTaskId.")
         }
     }
 
@@ -78,7 +75,7 @@ extension Call {
     private func requireJSON() throws {
         try requireNoCoding()
         guard bodyType == MediaTypes.json else {
-            throw Problem(.unsupportedMediaType, "The body must be application/json in UTF-8, and say so.")
+            throw Problem(.unsupportedMediaType, "The Content-Type must be application/json, in UTF-8.")
         }
     }
 

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Formats
 import HTTPServer
 import Wire
 import WireMapping
@@ -16,7 +17,6 @@ extension HTTPResponse {
             body: .bytes(value.jsonBytes(expecting: count)))
     }
 
-    /// 204.
     static let nothing = HTTPResponse(status: 204)
 }
 
@@ -26,30 +26,23 @@ struct Version: Sendable {
     /// Row numbers are never reused.
     fileprivate let row: String
 
-    init(_ app: AppRecord) {
-        revision = app.revision
-        row = "app \(app.id.rawValue)"
-    }
+    init(_ app: AppRecord) { (revision, row) = (app.revision, "app \(app.id.rawValue)") }
 
-    init(_ session: SessionRecord) {
-        revision = session.revision
-        row = "session \(session.id.rawValue)"
-    }
+    init(_ session: SessionRecord) { (revision, row) = (session.revision, "session \(session.id.rawValue)") }
 
-    init(_ task: TaskRecord) {
-        revision = task.revision
-        row = "task \(task.id.rawValue)"
+    init(_ task: TaskRecord) { (revision, row) = (task.revision, "task \(task.id.rawValue)") }
+
+    init(_ stamp: TaskStamp) { (revision, row) = (stamp.revision, "task \(stamp.task.rawValue)") }
+
+    /// The version of a task's bytes.
+    fileprivate init(bytes version: Int64, of task: TaskRecord) {
+        revision = version
+        row = "bytes \(task.id.rawValue)"
     }
 
     /// The version of a resource without a revision: its state itself.
     init(ofState state: some JSONWritable, named name: String) {
-        revision = 0
-        row = "\(name) \(String(decoding: state.jsonBytes, as: UTF8.self))"
-    }
-
-    init(_ stamp: TaskStamp) {
-        revision = stamp.revision
-        row = "task \(stamp.task.rawValue)"
+        (revision, row) = (0, "\(name) \(String(decoding: state.jsonBytes, as: UTF8.self))")
     }
 }
 
@@ -102,7 +95,7 @@ extension Call {
         guard request.headers["If-Match"] != nil else { return nil }
         let tags = entityTags("If-Match")
         guard let version else {
-            throw Problem(.preconditionFailed, "There is nothing here yet that could match If-Match.")
+            throw Problem(.preconditionFailed, "The resource does not exist yet, so that If-Match matches nothing.")
         }
         if tags.contains("*") { return nil }
         guard tags.contains(where: { $0.hasPrefix(beginning(of: version)) }) else {
@@ -110,7 +103,7 @@ extension Call {
                 .preconditionFailed,
                 version.revision == 0
                     ? "The resource has changed since."
-                    : "The resource has changed since, or is a new one; its revision is \(version.revision).")
+                    : "The resource has changed since, or was replaced; its revision is \(version.revision).")
         }
         return version.revision
     }
@@ -130,6 +123,11 @@ extension Call {
         }
     }
 
+    /// The tag of a task's bytes while they arrive, and afterwards: the same from the first byte on.
+    func tag(ofBytes version: Int64, of task: TaskRecord) -> String {
+        beginning(of: Version(bytes: version, of: task)) + "bytes\""
+    }
+
     /// The common beginning of all tags of a version. Keyed, so that it does not reveal row numbers.
     private func beginning(of version: Version) -> String {
         let mark = HMAC.sha256(key: server.settings.cursorKey, message: Array(version.row.utf8)).prefix(6)
@@ -145,7 +143,7 @@ extension Call {
     }
 
     private func entityTags(_ field: String) -> [String] {
-        request.headers.all(field).flatMap { $0.split(separator: ",") }.map(MediaTypes.trimmed)
+        request.headers.all(field).flatMap { $0.split(separator: ",") }.map(\.trimmed)
     }
 
     /// Responds with the created resource. With an `Idempotency-Key`, the response is stored in the same commit.
@@ -155,15 +153,6 @@ extension Call {
         holdsSecrets: Bool = false, _ create: (Recording<Result>?) async throws -> Result,
         answer: @escaping @Sendable (Result) -> HTTPResponse
     ) async throws -> HTTPResponse {
-        answer(try await create(recording(holdsSecrets: holdsSecrets, answer)))
-    }
-
-    /// Stores the response to a request with an `Idempotency-Key` in the commit of the request.
-    ///
-    /// - Parameter render: Renders the response from the result; runs on the writer's thread.
-    func recording<Result>(
-        holdsSecrets: Bool = false, _ render: @escaping @Sendable (Result) -> HTTPResponse
-    ) -> Recording<Result>? {
-        idempotency?.recording(holdsSecrets: holdsSecrets, render)
+        answer(try await create(idempotency?.recording(holdsSecrets: holdsSecrets, answer)))
     }
 }

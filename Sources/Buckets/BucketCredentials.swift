@@ -46,12 +46,6 @@ extension BucketCredentials {
     }
 }
 
-extension StringProtocol {
-    fileprivate var trimmed: String {
-        String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
-    }
-}
-
 /// The source of a bucket's credentials.
 package final class CredentialsSource: Sendable {
     private enum Place {
@@ -126,7 +120,7 @@ package actor InstanceCredentials {
         guard let json = try? JSON.parse(document), let id = json["AccessKeyId"]?.stringValue,
             let secret = json["SecretAccessKey"]?.stringValue,
             let until = json["Expiration"]?.stringValue.flatMap({ Timestamp(rfc3339: $0) })
-        else { throw .noCredentials("The metadata address hands out no credentials.") }
+        else { throw .noCredentials("The metadata address provides no credentials.") }
         let credentials = BucketCredentials(
             accessKeyID: id, secretAccessKey: secret, sessionToken: json["Token"]?.stringValue)
         return (credentials, until)

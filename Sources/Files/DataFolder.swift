@@ -41,6 +41,9 @@ extension DataFolder {
     /// The path of a task's finished content. The last two digits spread the files over folders.
     package func content(_ task: Int64) -> String { "contents/\(Self.shard(task))/\(task)" }
 
+    /// The path of a copy of a content that is moved to its task's destination, or that is none of its task.
+    package func sharedContent(_ task: Int64) -> String { "\(content(task)).shared" }
+
     package func body(_ publicId: String) -> String {
         "bodies/\(Self.shard(publicId.utf8.reduce(0) { ($0 &* 31 &+ Int64($1)) & 0xFF }))/\(publicId)"
     }
@@ -111,6 +114,13 @@ extension DataFolder {
     /// Moves a file, replacing an existing one, and syncs the folders.
     package func move(_ file: String, to place: String) async throws(SystemError) {
         try await disk.move(absolute(file), to: absolute(place), replace: true)
+    }
+
+    /// Copies a file, replacing an existing one, and syncs the copy. Shares blocks if the filesystem can.
+    package func copy(_ file: String, to place: String) async throws(SystemError) {
+        let source = try await open(file)
+        try await remove(place)
+        try await disk.copy(source, to: absolute(place))
     }
 
     /// Removes a file, if it exists.

@@ -44,15 +44,15 @@ struct LaunchSender {
     private func turn(_ group: inout DiscardingTaskGroup) async throws -> Timestamp? {
         guard settings.maySend() else { return nil }
         let now = clock.time
-        var agenda = try await store.launchAgenda(at: now)
+        var agenda = try await store.launches.agenda(at: now)
         if agenda.hasExpired {
             carryOut(
-                try await store.expireLaunches(at: now, limit: Self.expiriesInTurn) { Double.random(in: 0..<1) })
-            agenda = try await store.launchAgenda(at: now)
+                try await store.launches.expire(at: now, limit: Self.expiriesInTurn) { Double.random(in: 0..<1) })
+            agenda = try await store.launches.agenda(at: now)
             if agenda.hasExpired { agenda.next = now }
         }
         if agenda.hasUnsettled {
-            let (hasMore, aftermath) = try await store.settleLaunches(at: now)
+            let (hasMore, aftermath) = try await store.launches.settle(at: now)
             carryOut(aftermath)
             if hasMore { agenda.next = now }
         }
@@ -76,7 +76,7 @@ struct LaunchSender {
         let slots = slots.withLock { $0 }
         guard slots.hasFree else { return false }
         let now = clock.time
-        let result = try await store.claimDueLaunches(
+        let result = try await store.launches.claimDue(
             slots, limit: Self.claimsInTurn,
             leaseUntil: now + max(settings.timeout, settings.fetchTimeout) + Self.leaseMargin, at: now)
         let clock = clock
@@ -94,7 +94,7 @@ struct LaunchSender {
         let report = await attempt(launch)
         let wasAnswered = report.verdict == .interrupted ? nil : report.attempt.statusCode != nil
         do {
-            carryOut(try await store.record(report, jitter: Double.random(in: 0..<1), at: clock.time))
+            carryOut(try await store.launches.record(report, jitter: Double.random(in: 0..<1), at: clock.time))
         } catch {
             // The lease expires by itself, without a charge.
             log.error(
@@ -115,7 +115,7 @@ struct LaunchSender {
                     body: try await body(of: launch), traceparent: launch.traceparent, timeout: timeout(of: launch)))
         } catch {
             // The attempt is charged, so that it is not repeated without end.
-            log.error("a launch could not be told", ("launch", launch.launchId), ("error", "\(error)"))
+            log.error("a launch could not be sent", ("launch", launch.launchId), ("error", "\(error)"))
             return LaunchReport(
                 launch: launch,
                 attempt: LaunchAttempt(
@@ -138,13 +138,13 @@ struct LaunchSender {
         var contents: LaunchContents?
         if let session = launch.session {
             do {
-                contents = try await store.launchContents(
+                contents = try await store.launches.contents(
                     of: session, through: launch.lastSeq, limit: launch.webhook.includeEvents)
             } catch DomainError.notFound {
                 // The session is gone, and the receiver will not find it either.
             }
         }
-        return try await store.freezeBody(payload.body(of: launch, contents), of: launch.id)
+        return try await store.launches.freezeBody(payload.body(of: launch, contents), of: launch.id)
     }
 
     /// The time limit of an attempt. An attempt of a fetch also ends at the fetch's deadline.

@@ -63,11 +63,11 @@ package final class Launches: Sendable {
     /// Runs until it is cancelled: recovers the state of the last run, then sends launches and starts fetches.
     package func run() async throws {
         try await Store.loop {
-            try await Store.insist { carryOut(try await store.recoverLaunches(at: clock.time)) }
+            try await Store.insist { carryOut(try await store.launches.recover(at: clock.time)) }
             try await Store.insist {
                 // While other nodes were alive, no fetch was missed.
-                guard try await !store.hasLivingOthers() else { return }
-                carryOut(try await store.recoverRefresh(startedAt: startedAt, at: clock.time))
+                guard try await !store.nodes.hasLivingOthers() else { return }
+                carryOut(try await store.apps.recoverRefresh(startedAt: startedAt, at: clock.time))
             }
             try await withThrowingDiscardingTaskGroup { group in
                 group.addTask { try await self.sender.run() }
@@ -92,7 +92,7 @@ package final class Launches: Sendable {
     ///
     /// - Throws: ``DomainError/notFound``.
     package func ping(_ app: AppID) async throws -> LaunchAttempt {
-        let record = try await store.app(app)
+        let record = try await store.apps.read(app)
         let now = clock.time
         func refused(_ reason: String) -> LaunchAttempt {
             LaunchAttempt(number: 1, startedAt: now, duration: .zero, statusCode: nil, error: reason, excerpt: nil)
@@ -104,7 +104,7 @@ package final class Launches: Sendable {
             pings[app, default: 0] += 1
             return true
         }
-        guard mayGo else { return refused("Other pings are under way.") }
+        guard mayGo else { return refused("Too many pings are in flight.") }
         defer { pings.withLock { $0[app] = $0[app].flatMap { $0 > 1 ? $0 - 1 : nil } } }
         var (attempt, verdict) = try await client.post(
             WebhookClient.Message(
@@ -116,7 +116,7 @@ package final class Launches: Sendable {
             ("status", attempt.statusCode ?? 0), ("error", attempt.error ?? ""),
             ("milliseconds", attempt.duration.milliseconds))
         // A working webhook allows launches before the next probe.
-        if case .succeeded = verdict { carryOut(try await store.noteWebhookAnswer(of: app, at: clock.time)) }
+        if case .succeeded = verdict { carryOut(try await store.apps.noteWebhookAnswer(of: app, at: clock.time)) }
         if verdict == .interrupted { attempt.error = "The service is stopping." }
         return attempt
     }
@@ -125,10 +125,10 @@ package final class Launches: Sendable {
 
     /// The background refresh of an app. For a due fetch it includes the reasons to wait.
     package func refresh(of app: AppID) async throws -> RefreshOverview {
-        var overview = try await store.refresh(of: app)
+        var overview = try await store.apps.refresh(of: app)
         let now = clock.time
         guard let next = overview.nextFetchAt, next <= now else { return overview }
-        let verdict = try await store.conditions().conditions.judge(.fetch, load: load(), at: now)
+        let verdict = try await store.apps.conditions().conditions.judge(.fetch, load: load(), at: now)
         if case .wait(let reasons) = verdict {
             overview.why = "It is due. " + reasons.map(\.detail).joined(separator: " ")
         }
@@ -138,7 +138,7 @@ package final class Launches: Sendable {
     package func setRefreshInterval(
         _ interval: BackgroundRefresh.Interval, replacing seen: BackgroundRefresh.Interval? = nil, of app: AppID
     ) async throws -> RefreshOverview {
-        let overview = try await store.setRefreshInterval(interval, replacing: seen, of: app, at: clock.time)
+        let overview = try await store.apps.setRefreshInterval(interval, replacing: seen, of: app, at: clock.time)
         refreshBell.ring()
         return overview
     }
@@ -147,7 +147,7 @@ package final class Launches: Sendable {
     ///
     /// - Throws: ``DomainError/refreshUnavailable(why:)``.
     package func simulateFetch(of app: AppID) async throws -> LaunchRecord {
-        let (launch, aftermath) = try await store.simulateFetch(of: app, at: clock.time)
+        let (launch, aftermath) = try await store.apps.simulateFetch(of: app, at: clock.time)
         carryOut(aftermath)
         return launch
     }
@@ -158,7 +158,7 @@ package final class Launches: Sendable {
     ///
     /// - Throws: ``DomainError/notFound``.
     package func launch(_ launchId: String, app: AppID) async throws -> LaunchRecord {
-        try await store.launch(launchId, app: app)
+        try await store.launches.read(launchId, app: app)
     }
 
     /// Up to `limit` launches of an app after a cursor, with the cursor of each. Empty sets match all.
@@ -166,17 +166,17 @@ package final class Launches: Sendable {
         of app: AppID, session identifier: String?, states: Set<LaunchState.Phase>, kinds: Set<LaunchKind>,
         _ span: ListSpan, after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, launch: LaunchRecord)] {
-        try await store.launches(
+        try await store.launches.list(
             of: app, session: identifier, states: states, kinds: kinds, span, after: cursor, limit: limit)
     }
 
     /// Accepts an app's answer to a launch through a call, like the sender does for one in the 2xx.
     ///
-    /// - Throws: The errors of ``Store/answer(_:app:with:epoch:at:)``.
+    /// - Throws: The errors of ``Store/Launches/answer(_:app:with:epoch:at:)``.
     package func answer(
         _ launchId: String, app: AppID, with answer: LaunchAnswer, epoch: Int64?
     ) async throws -> LaunchRecord {
-        carryOut(try await store.answer(launchId, app: app, with: answer, epoch: epoch, at: clock.time))
+        carryOut(try await store.launches.answer(launchId, app: app, with: answer, epoch: epoch, at: clock.time))
         return try await launch(launchId, app: app)
     }
 
@@ -184,7 +184,7 @@ package final class Launches: Sendable {
     ///
     /// - Throws: ``DomainError/launchNotOpen``, ``DomainError/notFound``.
     package func redeliver(_ launchId: String, app: AppID) async throws -> LaunchRecord {
-        let (launch, aftermath) = try await store.redeliver(launchId, app: app, at: clock.time)
+        let (launch, aftermath) = try await store.launches.redeliver(launchId, app: app, at: clock.time)
         carryOut(aftermath)
         return launch
     }
@@ -194,8 +194,8 @@ package final class Launches: Sendable {
         var (matched, changed) = (0, 0)
         var before: Int64 = 0
         while true {
-            let step = try await store.redeliver(
-                filter, of: app, before: before, limit: Store.commandGroup, at: clock.time)
+            let step = try await store.launches.redeliver(
+                filter, of: app, before: before, limit: Store.Tasks.commandGroup, at: clock.time)
             carryOut(step.aftermath)
             matched += step.matched
             changed += step.changed

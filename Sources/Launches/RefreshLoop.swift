@@ -37,14 +37,14 @@ struct RefreshLoop: Sendable {
     private func turn() async throws -> Int64 {
         guard maySend() else { return Self.longestWait }
         let now = clock.time
-        guard let next = try await store.nextFetchTime() else { return Self.longestWait }
+        guard let next = try await store.apps.nextFetchTime() else { return Self.longestWait }
         guard next <= now else { return min((next - now).milliseconds, Self.longestWait) }
-        let verdict = try await store.conditions().conditions.judge(.fetch, load: load(), at: now)
+        let verdict = try await store.apps.conditions().conditions.judge(.fetch, load: load(), at: now)
         if case .wait = verdict {
             let until = verdict.until.map { max(0, ($0 - now).milliseconds) } ?? Self.longestWait
             return min(max(until, 1000), Self.longestWait)
         }
-        carryOut(try await store.beginDueFetches(at: now, limit: Self.fetchesInTurn))
+        carryOut(try await store.apps.beginDueFetches(at: now, limit: Self.fetchesInTurn))
         return 0
     }
 }

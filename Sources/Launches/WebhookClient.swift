@@ -31,12 +31,12 @@ struct WebhookClient: Sendable {
     /// - Throws: `BadURL`, and errors of the store.
     func post(_ message: Message) async throws -> (LaunchAttempt, LaunchReport.Verdict) {
         let url = try ParsedURL(message.url)
-        let secrets = try await store.webhookSecrets(of: message.app, at: clock.time)
+        let secrets = try await store.apps.webhookSecrets(of: message.app, at: clock.time)
         let startedAt = clock.time
         let began = clock.monotonic()
         let result = await exchanges.perform(request(message, to: url, secrets: secrets, at: startedAt))
         if case .failed(.egressDenied) = result.outcome {
-            log.warning("webhook refused by the egress policy", ("launch", message.id))
+            log.warning("the egress policy refused a webhook", ("launch", message.id))
         }
         let answer = ReceiverAnswer(result, at: clock.time)
         let attempt = LaunchAttempt(

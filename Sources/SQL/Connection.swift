@@ -143,8 +143,8 @@ package class Connection {
 
     /// Runs a statement for each list of values, in any order. PostgreSQL gets one statement for many lists.
     ///
-    /// - Parameter sql: `INSERT INTO … VALUES (?1, …)`; or `UPDATE` or `DELETE` whose last `WHERE` is its own and whose
-    ///   lists refer to different rows.
+    /// - Parameter sql: `INSERT INTO … VALUES (?1, …)`, with `ON CONFLICT` if needed; or `UPDATE` or `DELETE` whose last
+    ///   `WHERE` is its own. The lists refer to different rows.
     package func executeAll(_ sql: StaticString, _ lists: [[(any SQLBindable)?]]) throws(SQLError) {
         for values in lists { try enqueue(sql, values) }
     }
@@ -162,25 +162,6 @@ package class Connection {
     ///
     /// - Returns: Whether there may be more. PostgreSQL needs no such call.
     package func returnFreePages() throws(SQLError) -> Bool { false }
-
-    // MARK: Nodes
-
-    /// The processes that share the database, by name. None with SQLite.
-    package func nodes() throws(SQLError) -> [Node] { [] }
-
-    /// Takes over the places of nodes with an expired lease: these nodes cannot commit any more.
-    ///
-    /// - Parameter node: The calling node, which is alive.
-    /// - Returns: The names of the nodes.
-    package func buryNodes(but node: String) throws(SQLError) -> [String] { [] }
-
-    /// Stores a node's description for other nodes.
-    package func describe(node: String, as document: [UInt8]) throws(SQLError) {}
-
-    /// Requests the drain of a node.
-    ///
-    /// - Returns: Whether a node of that name exists.
-    package func drain(node: String) throws(SQLError) -> Bool { false }
 
     /// Runs `body` in a read transaction with one snapshot.
     ///

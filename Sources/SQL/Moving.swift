@@ -5,10 +5,11 @@ import Glibc
 extension Database {
     /// Loads the contents of a file into the empty database of a server.
     ///
+    /// - Parameter holder: A script that returns the name of a node that holds the database, if any.
     /// - Throws: If the database is not empty or has a node, the file's schema is not the current one, or the file does
     ///   not match its digest.
     package static func load(
-        _ path: String, into server: PostgreSQLServer, migrations: [Migration]
+        _ path: String, into server: PostgreSQLServer, migrations: [Migration], holder: StaticString
     ) throws(SQLError) {
         try ExportSeal.check(path)
         let file = try SQLiteConnection(path: path, role: .reader)
@@ -22,8 +23,7 @@ extension Database {
         let copy = try PostgreSQLScript(server)
         try copy.migrate(migrations)
         try copy.run("BEGIN")
-        try copy.run("LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE")
-        if let node = try copy.run("SELECT id FROM node WHERE lease_until > now()") {
+        if let node = try copy.run(holder.description) {
             throw SQLError(.superseded, "the node \(node) holds this store: stop it first")
         }
         try file.execute("BEGIN")

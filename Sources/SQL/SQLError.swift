@@ -24,7 +24,7 @@ package struct SQLError: Error, Sendable, Hashable, CustomStringConvertible {
     package let code: Code
     package let message: String
 
-    init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }

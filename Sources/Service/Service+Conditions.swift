@@ -17,7 +17,7 @@ extension Service {
             (expected.conditions, expected.refreshStatus) = seen
             return expected
         }
-        outlet.handle(try await store.setConditions(declared, refreshStatus, replacing: expected, at: clock.now))
+        outlet.handle(try await store.apps.setConditions(declared, refreshStatus, replacing: expected, at: clock.now))
         try await loadConditions()
         inbox.tell(.queued)
     }
@@ -30,7 +30,7 @@ extension Service {
 
     /// Loads the declared conditions from the store into memory.
     func loadConditions() async throws {
-        let declared = try await store.conditions()
+        let declared = try await store.apps.conditions()
         conditions.set(declared.conditions, declared.refreshStatus)
     }
 }

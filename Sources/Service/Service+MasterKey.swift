@@ -9,9 +9,9 @@ package struct WrongMasterKey: Error {
 
 extension Service {
     func checkMasterKey(acceptsNew: Bool) async throws {
-        guard try await !store.hasRightKey() else { return try await store.keepKeyCheck() }
+        guard try await !store.upkeep.hasRightKey() else { return try await store.upkeep.keepKeyCheck() }
         guard acceptsNew else { throw WrongMasterKey() }
-        log.warning("the master key is a new one: secrets that were sealed with another are lost")
-        try await store.loseSecrets(at: clock.now) { RandomBytes.make(32) }
+        log.warning("the master key is new: secrets that were sealed with another key are lost")
+        try await store.upkeep.loseSecrets(at: clock.now) { RandomBytes.make(32) }
     }
 }

@@ -91,7 +91,7 @@ package final class Service: Sendable {
             place, profile: NodeProfile(settings, startedAt: startedAt), sealer: sealer,
             policies: Store.Policies(
                 contentRetention: settings.contentRetention,
-                unacknowledgedRetention: settings.unacknowledgedRetention,
+                unacknowledgedRetention: settings.unacknowledgedRetention, cacheCapacity: settings.cacheCapacity,
                 presence: { attendance.presence(of: $0) }),
             log: log, onCommit: { storeMeters.count($0) }, onFatalError: onFatalError)
         let inbox = Inbox<Scheduler.Message>(clock: clock)
@@ -111,9 +111,11 @@ package final class Service: Sendable {
         scheduler = Scheduler(
             store: store, engine: engine, folder: folder, settings: settings, outlet: outlet, conditions: conditions,
             cookies: cookies, clock: clock, log: log)
-        metrics.gauge("urlsessiond_transfers_running", "Transfers under way.") { Double(live.count) }
+        metrics.gauge("urlsessiond_transfers_running", "Transfers in flight.") { Double(live.count) }
         let conditions = conditions
-        metrics.gauge("urlsessiond_load", "How long work on the machine waits, compared with how long it goes on.") {
+        metrics.gauge(
+            "urlsessiond_load", "Load of the machine: the time that work waits, in relation to the time that it runs."
+        ) {
             conditions.load ?? .nan
         }
         metrics.gauge("urlsessiond_free_bytes", "Free bytes of the data folder.") { Double(room.freeBytes) }
@@ -126,7 +128,7 @@ package final class Service: Sendable {
 
     /// Updates the metrics of the store. A metric that cannot be read keeps its value.
     package func measureStore() async {
-        guard let figures = try? await store.figures() else { return }
+        guard let figures = try? await store.upkeep.figures() else { return }
         storeMeters.show(figures, at: clock.now)
     }
 
@@ -138,17 +140,17 @@ package final class Service: Sendable {
     package func prepare(acceptsNewMasterKey: Bool = false) async throws {
         try await checkMasterKey(acceptsNew: acceptsNewMasterKey)
         try await folder.prepare()
-        if settings.contents == nil, try await store.namesObjects() {
-            log.error("contents or bodies are in a bucket, and cannot be read: there is no --contents")
+        if settings.contents == nil, try await store.files.namesObjects() {
+            log.error("contents or bodies in a bucket cannot be read: --contents is not set")
         }
         try await loadConditions()
         try await scheduler.finishInterruptedMoves()
         let hasCrashed = try await folder.size(DataFolder.crashMark) != nil
-        let (recovered, aftermath) = try await store.recoverInterruptedTasks(at: clock.now, afterCrash: hasCrashed) {
+        let (recovered, aftermath) = try await store.tasks.recoverInterrupted(at: clock.now, afterCrash: hasCrashed) {
             [folder] task, progress in
             guard let length = folder.recoverPartial(task.rawValue) else { return nil }
-            guard let segments = progress.segments, segments.isSound else {
-                return length - (progress.resume?.offset ?? 0)
+            guard let segments = progress.kept.segments, segments.isSound else {
+                return length - (progress.kept.point?.offset ?? 0)
             }
             return min(ServiceSettings.maximumUnrecorded, folder.written(outside: segments.ranges, of: task.rawValue))
         }
@@ -156,20 +158,20 @@ package final class Service: Sendable {
             // Counted, and durably: removed before a task is in flight that the crash marker does not cover.
             try await folder.removeCrashMark()
             log.error(
-                "the service crashed the last time", ("suspects", recovered.suspects), ("failed", recovered.failed))
+                "the previous process crashed", ("suspects", recovered.suspects), ("failed", recovered.failed))
         }
         outlet.handle(aftermath)
         var hasMore = true
         while hasMore {
-            let strays = try await store.recoverStrays(at: clock.now)
+            let strays = try await store.nodes.recoverStrays(at: clock.now)
             outlet.handle(strays.aftermath)
             hasMore = strays.hasMore
         }
         for file in recovered.useless { try await folder.remove(file) }
-        outlet.handle(try await store.cancelForbiddenTasks(at: clock.now))
+        outlet.handle(try await store.apps.cancelForbiddenTasks(at: clock.now))
         try await folder.disk.measure(room, folder.path)
         if recovered.interrupted > 0 {
-            log.info("interrupted transfers go back to the queue", ("tasks", recovered.interrupted))
+            log.info("interrupted transfers were requeued", ("tasks", recovered.interrupted))
         }
     }
 
@@ -236,8 +238,8 @@ package final class Service: Sendable {
                     Unreadiness(error: .storeUnavailable, detail: "The database cannot be reached, or took too long.")
                 case .noRoom:
                     Unreadiness(
-                        error: .insufficientStorage, detail: "The database does not take writes: the disk is full.")
-                case nil: Unreadiness(error: .insufficientStorage, detail: "The database does not take writes.")
+                        error: .insufficientStorage, detail: "The database does not accept writes: the disk is full.")
+                case nil: Unreadiness(error: .insufficientStorage, detail: "The database does not accept writes.")
                 }
             }
         }

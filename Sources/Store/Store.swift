@@ -2,7 +2,8 @@ package import Base
 package import Core
 package import SQL
 
-/// The domain at rest: one method for each use, one transaction for each method.
+/// The domain at rest: one method for each use, one transaction for each method. The methods are on a face for their
+/// subject (``tasks``, ``sessions``, …).
 ///
 /// Time, identifiers and randomness are arguments. A method that changes state is durable when it returns.
 package final class Store: Sendable {
@@ -13,6 +14,7 @@ package final class Store: Sendable {
     package let node: String?
     /// The last lane checked by the chore that deletes idle lanes.
     let idleLaneCursor = Locked<Int64>(0)
+    let strayFlights = Locked(StrayFlights())
 
     /// The settings and callbacks on which the store's decisions depend.
     package struct Policies: Sendable {
@@ -20,15 +22,18 @@ package final class Store: Sendable {
         package var contentRetention: Duration
         /// The retention of unacknowledged contents.
         package var unacknowledgedRetention: Duration
+        /// Bytes that the caches of all apps may hold together; 0 for none.
+        package var cacheCapacity: Int64
         /// The presence in a session, which the service keeps in memory.
         package var presence: @Sendable (SessionID) -> Presence
 
         package init(
-            contentRetention: Duration, unacknowledgedRetention: Duration,
+            contentRetention: Duration, unacknowledgedRetention: Duration, cacheCapacity: Int64 = 10 << 30,
             presence: @escaping @Sendable (SessionID) -> Presence
         ) {
             self.contentRetention = contentRetention
             self.unacknowledgedRetention = unacknowledgedRetention
+            self.cacheCapacity = cacheCapacity
             self.presence = presence
         }
     }
@@ -70,10 +75,10 @@ package final class Store: Sendable {
                 onFatalError: { onFatalError($0) })
         case .server(let server, let node, let contents):
             self.node = node
+            let row = NodeRow(id: node, contents: contents, document: profile.map(documents.encode))
             database = try Database.open(
-                server, node: node, contents: contents, document: profile.map(documents.encode), readers: readers,
-                migrations: Schema.migrations, log: log,
-                onCommit: tell, onFatalError: { onFatalError($0) })
+                server, fence: row.fence, readers: readers, migrations: Schema.migrations, log: log, onCommit: tell,
+                onFatalError: { onFatalError($0) })
         }
         self.policies = policies
     }
@@ -106,6 +111,9 @@ package final class Store: Sendable {
     package func close() { database.close() }
 
     package func backup(to path: String) async throws { try await database.backup(to: path) }
+
+    /// The number of writes performed for all callers, the janitor included.
+    package var performedWrites: Int { database.performedWrites }
 
     /// Proves that the database can be written.
     package func probe(at now: Timestamp) async throws {

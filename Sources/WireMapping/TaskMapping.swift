@@ -24,6 +24,7 @@ extension SessionTask {
         attempts = TaskAttempts(record, progress)
         response = record.result?.response.map(Wire.TaskResponse.init)
         error = record.result?.error.map(Wire.TaskError.init)
+        cacheStatus = record.result?.cacheStatus.map { Wire.CacheStatus($0) }
         if let content = record.content, !content.isExpired { self.content = Content(content) }
         startedAt = record.startedAt?.rfc3339
         completedAt = record.completedAt?.rfc3339
@@ -57,18 +58,13 @@ extension SessionTask {
         let result = record.result
         countOfBytesReceived =
             live.sample?.received ?? result?.contentLength
-            ?? (result == nil ? progress.bytesAtHand : progress.countOfBytesReceived)
+            ?? (result == nil ? progress.kept.count ?? 0 : progress.countOfBytesReceived)
         countOfBytesSent = live.sample?.sent ?? progress.countOfBytesSent
         countOfBytesFetchedTwice = progress.bytesFetchedTwice
         countOfBytesExpectedToReceive =
-            live.sample?.expected ?? result?.response?.expectedContentLength ?? progress.resume?.totalLength
+            live.sample?.expected ?? result?.response?.expectedContentLength ?? progress.kept.point?.totalLength
         countOfBytesExpectedToSend = record.specification.expectedBytesToSend
     }
-}
-
-extension Core.TaskProgress {
-    /// Bytes of content that need not be fetched again.
-    fileprivate var bytesAtHand: Int64 { segments?.count ?? resume?.offset ?? durableOffset }
 }
 
 extension TaskPhase {
@@ -80,7 +76,7 @@ extension TaskPhase {
         case .awaitingAnswer: self = .awaitingAnswer
         case .retryWait: self = .retryWait
         case .waitingForConnectivity: self = .waitingForConnectivity
-        case .waitingForDisk: self = .queued
+        case .waitingForDisk, .following: self = .queued
         case .queued, .quarantined: self = live.waiting.first?.kind.phase ?? .queued
         case .active:
             switch live.sample?.phase {
@@ -99,7 +95,7 @@ extension Core.WaitingReason.Kind {
         switch self {
         case .connectivity, .cellularAccess, .expensiveAccess, .constrainedAccess: .waitingForConnectivity
         case .power, .cheapNetwork, .unconstrainedNetwork, .load, .window: .deferred
-        case .earliestBeginDate, .answer, .retry, .originPause, .capacity, .disk: .queued
+        case .earliestBeginDate, .answer, .retry, .originPause, .capacity, .disk, .sameTransfer: .queued
         }
     }
 }

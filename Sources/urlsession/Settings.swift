@@ -1,27 +1,28 @@
 import Glibc
 import Wire
 
-/// Where the service is and who calls, from options, the environment and the configuration file.
+/// The service and the key, from options, the environment and the configuration file.
 struct Settings: Sendable {
     var url = "http://127.0.0.1:8080"
     var key = "dev"
     var webhookSecret: String?
-    /// The file of the certificates that the service is trusted by; `nil` for those of the machine.
+    /// The file of trusted certificates; `nil` for those of the machine.
     var certificates: String?
 }
 
-/// A part of the configuration file.
+/// A section of the configuration file.
 struct Profile: Equatable {
     var values: [String: String] = [:]
 
     static let members = ["url", "key", "webhook-secret", "ca-file"]
 
     static let about = """
-        Profiles: parts that begin with [NAME] and have lines url = URL, key = KEY, webhook-secret = SECRET and ca-file = \
-        FILE. The one named default is used unless --profile or URLSESSION_PROFILE names another. Keep the file to yourself (mode 600).
+        Profiles: parts that begin with [NAME] and have lines url = URL, key = KEY, webhook-secret = SECRET and \
+        ca-file = FILE. The one named default is used unless --profile or URLSESSION_PROFILE names another. Keep the \
+        file to yourself (mode 600).
         """
 
-    /// Reads a file of profiles; lines that begin with `#` are for people.
+    /// Parses a file of profiles; lines that begin with `#` are comments.
     static func parse(_ text: String) throws -> [String: Profile] {
         var profiles: [String: Profile] = [:]
         var name: String?
@@ -57,7 +58,7 @@ extension Settings {
         return "\(folder)/urlsession/config"
     }
 
-    /// The settings for a call: what an option names comes before the environment, that before the file.
+    /// The settings of a call: options precede the environment, which precedes the file.
     static func found(for words: CallWords) throws -> Settings {
         let profiles = try profiles()
         let named = words.text("profile") ?? environment("URLSESSION_PROFILE")
@@ -71,15 +72,14 @@ extension Settings {
         settings.url = words.text("url") ?? value("url", "URLSESSION_URL") ?? settings.url
         settings.certificates = words.text("ca-file") ?? value("ca-file", "URLSESSION_CA_FILE")
         settings.webhookSecret = value("webhook-secret", "URLSESSION_WEBHOOK_SECRET")
-        // The key of a profile is for the service of that profile.
+        // The key of a profile is only for the service of that profile.
         let isElsewhere = words.text("url") != nil && !isChosen && words.text("url") != profile["url"]
         settings.key = (isElsewhere ? environment("URLSESSION_KEY") : value("key", "URLSESSION_KEY")) ?? settings.key
         return settings
     }
 
-    /// Names of all profiles.
     static func profiles() throws -> [String: Profile] {
-        guard let bytes = LocalFiles.read(path) else { return [:] }
+        guard let bytes = try? LocalFiles.read(path) else { return [:] }
         let profiles: [String: Profile]
         do {
             profiles = try Profile.parse(String(decoding: bytes, as: UTF8.self))
@@ -88,38 +88,38 @@ extension Settings {
         }
         let hasSecret = profiles.values.contains { $0.values["key"] != nil || $0.values["webhook-secret"] != nil }
         if hasSecret, LocalFiles.othersRead(path) {
-            Output.complain("others can read the key in \(path); chmod 600 keeps it to yourself")
+            Output.complain("other users can read the key in \(path); protect it with chmod 600")
         }
         return profiles
     }
 }
 
-extension Substring {
-    var trimmed: String { String(self).trimmed }
-}
-
 extension String {
-    /// The lines of a file, empty ones included; a carriage return before a line feed is one character with it.
+    /// The lines of a file, including empty ones. A carriage return and a line feed are one character.
     var lines: [Substring] { split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" } }
-
-    /// Without spaces at its ends.
-    var trimmed: String {
-        let isSpace = { (character: Character) in character == " " || character == "\t" || character == "\r" }
-        return String(drop(while: isSpace).reversed().drop(while: isSpace).reversed())
-    }
 }
 
-/// Questions to the file system.
 enum LocalFiles {
-    static func read(_ path: String) -> [UInt8]? {
+    /// All bytes of a file; `-` is standard input.
+    static func read(_ path: String) throws(Failure) -> [UInt8] {
+        if path == "-" { return read(STDIN_FILENO) }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
         defer { close(descriptor) }
         return read(descriptor)
     }
 
-    /// All of a file or pipe.
-    static func read(_ descriptor: Int32) -> [UInt8] {
+    /// A file with JSON of the API.
+    static func json<Value: JSONReadable>(_ path: String) throws(Failure) -> Value {
+        let bytes = try read(path)
+        do {
+            return try Value(parsing: bytes, .strict)
+        } catch {
+            throw Failure("\(path == "-" ? "standard input" : path): \(Problem(error).detail)")
+        }
+    }
+
+    private static func read(_ descriptor: Int32) -> [UInt8] {
         var bytes: [UInt8] = []
         while true {
             let piece = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
@@ -142,30 +142,26 @@ enum LocalFiles {
         return lstat(path, &status) == 0
     }
 
-    static func isFolder(_ path: String) -> Bool {
+    private static func status(_ path: String) -> stat? {
         var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+        return stat(path, &status) == 0 ? status : nil
     }
 
-    /// Something that can be read once.
+    static func isFolder(_ path: String) -> Bool { status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false }
+
+    /// Whether the file can be read only once.
     static func isPipe(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT)
+        status(path).map { [S_IFIFO, S_IFSOCK, S_IFCHR].contains($0.st_mode & S_IFMT) } ?? false
     }
 
-    /// Length and time of the last change, to tell one version of a file from another.
+    /// The length and the modification time, which distinguish versions of a file.
     static func version(_ path: String) -> String? {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        return "\(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+        status(path).map { "\($0.st_size) \($0.st_mtim.tv_sec).\($0.st_mtim.tv_nsec)" }
     }
 
-    static func othersRead(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & 0o077 != 0
-    }
+    static func othersRead(_ path: String) -> Bool { status(path).map { $0.st_mode & 0o077 != 0 } ?? false }
 
-    /// The path of what is there, without links; `nil` where it cannot be told.
+    /// The path without links; `nil` if it cannot be determined.
     static func resolved(_ path: String) -> String? {
         guard let found = realpath(path, nil) else { return nil }
         defer { free(found) }
@@ -178,7 +174,7 @@ enum LocalFiles {
         }
     }
 
-    /// Makes the folders of a relative path below a folder.
+    /// Creates the folders of a relative path below a folder.
     static func makeFolders(of name: String, below folder: String) throws {
         var path = folder
         for part in name.split(separator: "/").dropLast() {
@@ -187,18 +183,17 @@ enum LocalFiles {
         }
     }
 
-    /// As short as it can be said from here.
+    /// The path relative to the current folder, if it is below that.
     static func relative(_ path: String) -> String {
         let here = absolute(".") + "/"
         return path.hasPrefix(here) && path != here ? String(path.dropFirst(here.count)) : path
     }
 
-    /// From the root on.
     static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/") else { return path }
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        guard getcwd(&buffer, buffer.count) != nil else { return path }
-        let folder = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard let here = getcwd(nil, 0) else { return path }
+        defer { free(here) }
+        let folder = String(cString: here)
         return path == "." ? folder : folder + (folder.hasSuffix("/") ? "" : "/") + path
     }
 }

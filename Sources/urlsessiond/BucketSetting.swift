@@ -120,7 +120,6 @@ struct BucketSetting {
     }
 }
 
-/// The configured buckets and their clients.
 struct ConfiguredBuckets: Sendable {
     private let sources: [String: CredentialsSource]
     private let clients: [String: BucketClient]
@@ -163,17 +162,16 @@ struct ConfiguredBuckets: Sendable {
     var isEmpty: Bool { clients.isEmpty }
 
     /// The clients of buckets that apps may name.
-    var named: [String: BucketClient] { clients.filter { $0.key != Store.contentsBucket } }
+    var named: [String: BucketClient] { clients.filter { $0.key != Store.Files.contentsBucket } }
 
     /// - Parameter masterKey: The same for all nodes of a service.
     func contents(_ masterKey: [UInt8], clock: Clock, log: Log) -> ContentsBucket? {
         let folder = HMAC.sha256(key: masterKey, message: Array("contents".utf8)).prefix(8)
-        return clients[Store.contentsBucket].map {
+        return clients[Store.Files.contentsBucket].map {
             ContentsBucket($0, folder: Array(folder).hexadecimal, clock: clock, log: log)
         }
     }
 
-    /// Reads the credentials again.
     func renew(_ configuration: Configuration) throws(Serve.Failure) {
         for (name, credentials) in try Self.credentials(configuration) { sources[name]?.renew(credentials) }
     }

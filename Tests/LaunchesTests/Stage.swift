@@ -4,7 +4,7 @@ import Launches
 import Store
 import TestSupport
 
-/// A store on disk, a receiver of webhooks and what sends them, with a clock that the test may move.
+/// A store on disk, a receiver of webhooks and the launch sender, with a clock that the test may advance.
 final class Stage: Sendable {
     static let start: Int64 = 1_800_000_000_000
     static let secret = [UInt8](repeating: 7, count: 32)
@@ -31,7 +31,7 @@ final class Stage: Sendable {
         webhook.url = url ?? receiver.url
         configure(&webhook)
         let now = Timestamp(milliseconds: Self.start)
-        app = try await store.createApp(
+        app = try await store.apps.create(
             identifier: "com.example.app", webhook: webhook, backgroundRefreshStatus: .available, limits: AppLimits(),
             key: KeyRecord(app: AppID(0), keyIdentifier: "k1", hash: [1], scopes: [], createdAt: now, expiresAt: nil),
             webhookSecret: Self.secret, at: now
@@ -55,7 +55,7 @@ final class Stage: Sendable {
 
     var now: Timestamp { Timestamp(milliseconds: clock.clock.wall()) }
 
-    /// How busy the machine is, as the launches under test see it.
+    /// The load of the machine that the tested launches see.
     let load = Locked<Double?>(nil)
 
     func launches() throws -> Launches {
@@ -67,7 +67,7 @@ final class Stage: Sendable {
         ) { _ in bell.ring() }
     }
 
-    /// Sends while `body` runs.
+    /// Sends launches while `body` runs.
     func running<Result: Sendable>(
         _ body: @escaping @Sendable (Launches) async throws -> Result
     ) async throws -> Result {
@@ -87,7 +87,7 @@ final class Stage: Sendable {
     func addApp(_ identifier: String, url: String) async throws -> AppID {
         var webhook = WebhookSettings()
         webhook.url = url
-        return try await store.createApp(
+        return try await store.apps.create(
             identifier: identifier, webhook: webhook, backgroundRefreshStatus: .available, limits: AppLimits(),
             key: KeyRecord(
                 app: AppID(0), keyIdentifier: identifier, hash: [1], scopes: [], createdAt: now, expiresAt: nil),
@@ -98,23 +98,23 @@ final class Stage: Sendable {
     /// A session with one cancelled task, which launches the app.
     @discardableResult
     func finishTask(in identifier: String = "bg", of app: AppID? = nil) async throws -> SessionID {
-        let session = try await store.openSession(
+        let session = try await store.sessions.open(
             identifier, app: app ?? self.app, configuration: nil, description: nil, onlyCreates: false, at: now
         ).session.id
         var specification = TaskSpecification(
             kind: .download, request: TransferRequest(url: "https://example.com/ä", method: "GET"))
-        specification.clientTaskId = "c-\(try await store.session(session).lastEventSeq)"
+        specification.clientTaskId = "c-\(try await store.sessions.read(session).lastEventSeq)"
         specification.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-        let (created, _) = try await store.createTasks(
+        let (created, _) = try await store.tasks.create(
             [NewTask(specification: specification, origin: "https://example.com:443", isSuspended: false)],
             in: session, limit: 100, at: now)
-        _ = try await store.command(.cancel(reason: nil), task: created[0].task.id, at: now)
+        _ = try await store.tasks.command(.cancel(reason: nil), task: created[0].task.id, at: now)
         bell.ring()
         return session
     }
 
     func onlyLaunch() async throws -> LaunchRecord {
-        let all = try await store.launches(of: app, session: nil, states: [], kinds: [], after: 0, limit: 10)
+        let all = try await store.launches.list(of: app, session: nil, states: [], kinds: [], after: 0, limit: 10)
         guard let launch = all.last?.launch else { throw DomainError.notFound }
         return launch
     }
@@ -131,12 +131,12 @@ final class Stage: Sendable {
     func change(_ body: (inout AppChanges) -> Void) async throws {
         var changes = AppChanges()
         body(&changes)
-        _ = try await store.changeApp(app, changes, ifRevision: nil, at: now)
+        _ = try await store.apps.change(app, changes, ifRevision: nil, at: now)
         bell.ring()
     }
 
     func webhook(_ body: (inout WebhookSettings) -> Void) async throws {
-        var webhook = try await store.app(app).webhook
+        var webhook = try await store.apps.read(app).webhook
         body(&webhook)
         try await change { $0.webhook = webhook }
     }

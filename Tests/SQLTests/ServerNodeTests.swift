@@ -11,7 +11,7 @@ struct `Nodes of a server` {
 
     init() async throws { home = try await SharedPostgreSQL.database() }
 
-    /// A node that another takes the place of, and how it ends.
+    /// A node whose place another process takes, and the reason of its end.
     private func openDoomed() throws -> (database: Database, fatal: Locked<SQLError?>) {
         let fatal = Locked<SQLError?>(nil)
         let database = try home.open(
@@ -34,7 +34,7 @@ struct `Nodes of a server` {
         database.close()
     }
 
-    @Test func `Whoever loses its place to a process of its name stores nothing more and ends`() async throws {
+    @Test func `A node that loses its place to a process of its name stores nothing more and ends`() async throws {
         let (first, fatal) = try openDoomed()
         try await first.add("a")
         let second = try home.open()
@@ -44,7 +44,7 @@ struct `Nodes of a server` {
         #expect(try await second.names() == ["a", "b", "c"])
     }
 
-    @Test func `Whoever lost its place ends without being asked to write`() async throws {
+    @Test func `A node that lost its place ends even without a write`() async throws {
         let fatal = Locked<SQLError?>(nil)
         let first = try home.open(
             limits: .init(heartbeat: 50),
@@ -58,37 +58,13 @@ struct `Nodes of a server` {
         try await second.add("a")
     }
 
-    @Test func `Another node is refused while one lives, and let in when it has left`() async throws {
-        let first = try home.open(node: "one")
-        try await first.add("a")
-        let error = #expect(throws: SQLError.self) { try home.open(node: "two") }
-        #expect(error?.code == .superseded)
-        #expect(error?.message.contains("the node one holds this store") == true)
-        try await first.add("b")
-        first.close()
-        let second = try home.open(node: "two")
-        try await second.add("c")
-        #expect(try await second.names() == ["a", "b", "c"])
-        #expect(throws: SQLError.self) { try home.open(node: "one") }
-    }
-
-    @Test func `Another node is let in when nothing was heard of the first for long`() async throws {
-        let (first, fatal) = try openDoomed()
-        try await first.add("a")
-        try await home.query("UPDATE node SET lease_until = now() - interval '1 second'")
-        let second = try home.open(node: "two")
-        try await second.add("b")
-        try await expectEnd(of: first, fatal)
-        #expect(try await second.names() == ["a", "b"])
-    }
-
     @Test(arguments: [true, false])
-    func `A node says that it lives, whether it has nothing to do or nothing to write`(_ isIdle: Bool) async throws {
+    func `A node renews its lease, whether it is idle or only reads`(_ isIdle: Bool) async throws {
         let database = try home.open(limits: .init(heartbeat: 300))
-        try await home.query("UPDATE node SET lease_until = '2000-01-01'")
+        try await home.query("UPDATE holder SET signed_at = '2000-01-01'")
         let isOver = Locked(false)
         async let writes: Void = {
-            // More often than it would rest.
+            // Shorter pauses than a heartbeat's.
             while !isIdle, !isOver.withLock({ $0 }) {
                 try await database.write { _ in }
                 try await Task.sleep(for: .milliseconds(10))
@@ -96,7 +72,7 @@ struct `Nodes of a server` {
         }()
         defer { isOver.withLock { $0 = true } }
         try await eventually("it says so") {
-            try await home.query("SELECT 1 FROM node WHERE lease_until > now()").count == 1
+            try await home.query("SELECT 1 FROM holder WHERE signed_at > '2000-01-01'").count == 1
         }
         isOver.withLock { $0 = true }
         try await writes

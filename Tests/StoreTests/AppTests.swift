@@ -17,48 +17,48 @@ struct AppTests {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp("com.example")
         await #expect(throws: DomainError.appExists) { try await fixture.makeApp("com.example") }
-        #expect(try await fixture.store.app(identifier: "com.example").id == app)
+        #expect(try await fixture.store.apps.read(identifier: "com.example").id == app)
         let other = try await fixture.makeApp()
-        #expect(try await fixture.store.apps(after: 0, limit: 1).map(\.id) == [app])
-        #expect(try await fixture.store.apps(after: app.rawValue, limit: 10).map(\.id) == [other])
+        #expect(try await fixture.store.apps.list(after: 0, limit: 1).map(\.id) == [app])
+        #expect(try await fixture.store.apps.list(after: app.rawValue, limit: 10).map(\.id) == [other])
     }
 
     @Test
-    func `Keys are found by their identifier and gone when deleted`() async throws {
+    func `Keys are found by their identifier, and not after their deletion`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         let record = key("k", app, fixture)
-        try await fixture.store.addKey(record)
-        #expect(try await fixture.store.key("k") == record)
-        #expect(try await fixture.store.keys(of: app).count == 2)
+        try await fixture.store.apps.addKey(record)
+        #expect(try await fixture.store.apps.key("k") == record)
+        #expect(try await fixture.store.apps.keys(of: app).count == 2)
         let other = try await fixture.makeApp()
-        await #expect(throws: DomainError.notFound) { try await fixture.store.deleteKey("k", of: other) }
-        try await fixture.store.deleteKey("k", of: app)
-        #expect(try await fixture.store.key("k") == nil)
+        await #expect(throws: DomainError.notFound) { try await fixture.store.apps.deleteKey("k", of: other) }
+        try await fixture.store.apps.deleteKey("k", of: app)
+        #expect(try await fixture.store.apps.key("k") == nil)
     }
 
     @Test
-    func `A replaced webhook secret signs for its grace, after the current one`() async throws {
+    func `A replaced webhook secret signs within its grace period, after the current one`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
-        try await fixture.store.rotateWebhookSecret(
+        try await fixture.store.apps.rotateWebhookSecret(
             of: app, to: [2], previousExpiresAt: fixture.now + .seconds(10), at: fixture.now)
-        try await fixture.store.rotateWebhookSecret(
+        try await fixture.store.apps.rotateWebhookSecret(
             of: app, to: [3], previousExpiresAt: fixture.now + .seconds(20), at: fixture.now)
         #expect(
-            try await fixture.store.webhookSecrets(of: app, at: fixture.now)
+            try await fixture.store.apps.webhookSecrets(of: app, at: fixture.now)
                 == [[3], [2], Array("canary-webhook-secret".utf8)])
         fixture.advance(.seconds(10))
-        #expect(try await fixture.store.webhookSecrets(of: app, at: fixture.now) == [[3], [2]])
+        #expect(try await fixture.store.apps.webhookSecrets(of: app, at: fixture.now) == [[3], [2]])
         fixture.advance(.seconds(10))
-        #expect(try await fixture.store.webhookSecrets(of: app, at: fixture.now) == [[3]])
+        #expect(try await fixture.store.apps.webhookSecrets(of: app, at: fixture.now) == [[3]])
     }
 
     @Test
-    func `Deleting an app forgets all of it`() async throws {
+    func `Deleting an app deletes all its rows`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s")
-        _ = try await fixture.store.addBody(
+        _ = try await fixture.store.files.addBody(
             "body_1", app: session.app, place: .bytes([1]), length: 1, digest: "", mediaType: nil, isComplete: true,
             limit: .max, at: fixture.now)
         try await fixture.finished(try await fixture.makeSession(app: session.app))
@@ -67,8 +67,8 @@ struct AppTests {
         let active = try await fixture.claim(1)
         let other = try await fixture.makeSession()
         try await fixture.create([fixture.download()], in: other)
-        #expect(try await fixture.store.deleteApp(session.app) == active.map(\.id))
-        await #expect(throws: DomainError.notFound) { try await fixture.store.app(session.app) }
+        #expect(try await fixture.store.apps.delete(session.app) == active.map(\.id))
+        await #expect(throws: DomainError.notFound) { try await fixture.store.apps.read(session.app) }
         #expect(try await fixture.claim().map(\.session) == [other.id])
         try await fixture.settle(fixture.completion(active[0].id))
         try await fixture.clean()
@@ -86,50 +86,50 @@ struct AppTests {
     }
 
     @Test
-    func `Credentials are the session's before the app's, one for a place`() async throws {
+    func `Credentials of a session precede those of its app, one for each protection space`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let space = ProtectionSpace(
             host: "Host.example", port: 443, scheme: "https", realm: nil, authenticationMethod: .bearer)
         func keep(_ token: String, _ owner: SessionID?) async throws {
-            try await fixture.store.keep(
+            try await fixture.store.questions.keep(
                 Credential(token: token), for: space, app: session.app, session: owner, credentialId: "cred_\(token)",
                 at: fixture.now)
         }
         func find() async throws -> String? {
-            try await fixture.store.credentials(
+            try await fixture.store.questions.credentials(
                 host: "host.example", port: 443, app: session.app, session: session.id
             ).first?.credential.token
         }
         #expect(try await find() == nil)
-        #expect(try await !fixture.store.hasCredentials(session.app))
+        #expect(try await !fixture.store.questions.hasCredentials(session.app))
         try await keep("a", nil)
         try await keep("b", nil)
         #expect(try await find() == "b")
         try await keep("c", session.id)
         #expect(try await find() == "c")
-        let listed = try await fixture.store.credentials(of: session.app, after: 0, limit: 10)
+        let listed = try await fixture.store.questions.credentials(of: session.app, after: 0, limit: 10)
         #expect(listed.map(\.credential.credentialId) == ["cred_b", "cred_c"])
-        try await fixture.store.resetSession(session.id)
+        try await fixture.store.sessions.reset(session.id)
         #expect(try await find() == "b")
-        try await fixture.store.deleteCredential("cred_b", app: session.app)
+        try await fixture.store.questions.deleteCredential("cred_b", app: session.app)
         #expect(try await find() == nil)
         await #expect(throws: DomainError.notFound) {
-            try await fixture.store.deleteCredential("cred_b", app: session.app)
+            try await fixture.store.questions.deleteCredential("cred_b", app: session.app)
         }
     }
     @Test(arguments: [1024, 1025, 40_000])
-    func `A long realm tells protection spaces apart as a short one does`(_ length: Int) async throws {
+    func `A long realm distinguishes protection spaces as a short one does`(_ length: Int) async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
-        // Nothing that an index could compress.
+        // Random bytes, which an index cannot compress.
         var generator = SeededGenerator(state: 1)
         let realm = String(
             (0..<length).map { _ in Character(UnicodeScalar(UInt8.random(in: 33...126, using: &generator))) })
         var space = ProtectionSpace(
             host: "host.example", port: 443, scheme: "https", realm: realm, authenticationMethod: .basic)
         func keep(_ user: String) async throws {
-            try await fixture.store.keep(
+            try await fixture.store.questions.keep(
                 Credential(user: user, password: "p"), for: space, app: session.app, session: nil,
                 credentialId: "cred_\(user)", at: fixture.now)
         }
@@ -137,7 +137,7 @@ struct AppTests {
         try await keep("second")
         space.realm = realm.dropLast() + "~~"
         try await keep("third")
-        let found = try await fixture.store.credentials(
+        let found = try await fixture.store.questions.credentials(
             host: "host.example", port: 443, app: session.app, session: session.id)
         #expect(found.map(\.credential.user) == ["third", "second"])
         #expect(found.last?.space.realm == realm)

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Formats
 import TestSupport
 import Testing
 
@@ -21,7 +22,7 @@ struct ClaimTests {
     }
 
     @Test
-    func `A claimed task comes with its specification, progress and body`() async throws {
+    func `A claimed task has its specification, progress and body`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let body = NewTask.Body.bytes([1, 2, 3], mediaType: "text/plain", publicId: "body_1")
@@ -29,7 +30,7 @@ struct ClaimTests {
             fixture.download(body: body) { $0.request.headers.append("Authorization", "canary") }, in: session)
         let taken = try #require(try await fixture.claim().first)
         #expect(taken.body == nil)
-        let claimed = try await fixture.store.withBody(taken)
+        let claimed = try await fixture.store.tasks.withBody(taken)
         #expect(claimed.id == created.id)
         #expect(claimed.specification == created.specification)
         #expect(claimed.specification.request.headers["Authorization"] == "canary")
@@ -37,16 +38,16 @@ struct ClaimTests {
         #expect(claimed.body?.mediaType == "text/plain")
         #expect(claimed.resourceDeadline == created.life.deadline)
         var progress = TaskProgress()
-        progress.durableOffset = 17
+        progress.kept = .file(ResumePoint { $0.offset = 17 }, source: 0)
         try await fixture.settle(Settlement(task: claimed.id, .interrupted(progress)))
         #expect(try await fixture.claim().first?.progress == progress)
-        _ = try await fixture.store.deleteBody("body_1", app: session.app, at: fixture.now)
-        _ = try await fixture.store.command(.cancel(reason: nil), task: claimed.id, at: fixture.now)
-        await #expect(throws: DomainError.notFound) { try await fixture.store.withBody(taken) }
+        _ = try await fixture.store.files.deleteBody("body_1", app: session.app, at: fixture.now)
+        _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: claimed.id, at: fixture.now)
+        await #expect(throws: DomainError.notFound) { try await fixture.store.tasks.withBody(taken) }
     }
 
     @Test
-    func `A lane tells what its session allows`() async throws {
+    func `A lane has the limits of its session`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession {
             $0.httpMaximumConnectionsPerHost = 3
@@ -56,7 +57,7 @@ struct ClaimTests {
         }
         try await fixture.create([fixture.download(), fixture.download { $0.priority = 0.8 }], in: session)
         let lanes = Locked<[QueuedLane]>([])
-        _ = try await fixture.store.advance(
+        _ = try await fixture.store.tasks.advance(
             settling: [], after: QueueCursor(), through: .everything, at: fixture.now
         ) { found in
             lanes.withLock { $0 = found.lanes }
@@ -80,17 +81,17 @@ struct ClaimTests {
             Settlement(task: retried.id, .retry(at: first, waitsForConnectivity: false, TaskProgress())))
         #expect(aftermath.wakeAt == first)
         #expect(try await fixture.claim().isEmpty)
-        #expect(try await fixture.store.nextDueTime() == first)
+        #expect(try await fixture.store.tasks.nextDueTime() == first)
         fixture.advance(.seconds(10))
         #expect(try await fixture.claim().map(\.id) == [retried.id])
-        #expect(try await fixture.store.nextDueTime() == second)
+        #expect(try await fixture.store.tasks.nextDueTime() == second)
         fixture.advance(.seconds(10))
         #expect(try await fixture.claim().map(\.id) == [delayed.id])
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `The resource timeout ends a task wherever it waits`() async throws {
+    func `The resource timeout ends a task in every waiting phase`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         try await fixture.create((0..<5).map { fixture.download("/\($0)") }, in: session)
@@ -104,34 +105,34 @@ struct ClaimTests {
             fixture.ask(active[0].id, "q"),
             Settlement(
                 task: active[1].id, .retry(at: fixture.now + .seconds(5000), waitsForConnectivity: true, progress)))
-        _ = try await fixture.store.command(.suspend, task: active[2].id, at: fixture.now)
-        #expect(try await fixture.store.nextDueTime() == fixture.now + .seconds(100))
+        _ = try await fixture.store.tasks.command(.suspend, task: active[2].id, at: fixture.now)
+        #expect(try await fixture.store.tasks.nextDueTime() == fixture.now + .seconds(100))
         fixture.advance(.seconds(100))
-        let aftermath = try await fixture.store.expireTasks(at: fixture.now, limit: 100)
+        let aftermath = try await fixture.store.tasks.expire(at: fixture.now, limit: 100)
         #expect(aftermath.transfersToStop == [active[3].id])
         #expect(aftermath.completedTasks.count == 4)
-        let tasks = try await fixture.store.tasks(in: session.id, TaskFilter(), after: 0, limit: 10)
+        let tasks = try await fixture.store.tasks.list(in: session.id, TaskFilter(), after: 0, limit: 10)
         #expect(tasks.map(\.outcome) == [.failed, .failed, nil, .failed, .failed])
         #expect(tasks[0].result?.error?.code == .timedOut && tasks[0].result?.error?.underlying == nil)
         #expect(tasks[1].result?.error?.code == .timedOut && tasks[1].result?.error?.underlying == cause)
         #expect(tasks[1].result?.error?.localizedDescription.hasSuffix("Its last attempt: Connection refused.") == true)
-        #expect(try await fixture.store.nextDueTime() == nil)
+        #expect(try await fixture.store.tasks.nextDueTime() == nil)
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `A start puts back what was under way and charges nothing`() async throws {
+    func `A start requeues interrupted tasks and charges nothing`() async throws {
         let folder = TemporaryFolder()
         let fixture = try await StoreFixture(folder: folder)
         let session = try await fixture.makeSession()
         try await fixture.create([fixture.download(), fixture.download()], in: session)
         let claimed = try await fixture.claim(1)
         var progress = TaskProgress()
-        progress.durableOffset = 1 << 20
+        progress.kept = .file(ResumePoint { $0.offset = 1 << 20 }, source: 0)
         try await fixture.settle(Settlement(task: claimed[0].id, .advanced(progress)))
         fixture.store.close()
         let next = try await StoreFixture(folder: folder)
-        #expect(try await next.store.recoverInterruptedTasks(at: next.now).recovered.interrupted == 1)
+        #expect(try await next.store.tasks.recoverInterrupted(at: next.now).recovered.interrupted == 1)
         let again = try await next.claim()
         #expect(again.map(\.number) == [1, 2])
         #expect(again[0].progress == progress)

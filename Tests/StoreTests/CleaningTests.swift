@@ -6,9 +6,9 @@ import Testing
 
 @testable import Store
 
-/// What is due goes, however much it is, and in pieces that stay small.
+/// Due rows are removed completely, in small batches.
 @Suite struct CleaningTests {
-    /// Rows of tables, as `SELECT count(*)` has them.
+    /// The number of rows of a table.
     private func count(_ fixture: StoreFixture, _ body: @escaping @Sendable (Connection) throws -> Int64?) async throws
         -> Int64
     {
@@ -23,27 +23,27 @@ import Testing
         try await count(fixture) { db in try db.first("SELECT count(*) FROM task") { $0.integer(0) } }
     }
 
-    @Test func `All sessions that were forgotten go without a pause between them`() async throws {
+    @Test func `Many deleted sessions are removed without a pause between them`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         for _ in 0..<30 {
             let session = try await fixture.makeSession(app: app)
             try await fixture.finished(session)
-            _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+            _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
         }
-        while try await fixture.store.clean(.forgottenSessions, at: fixture.now, rows: 100).hasMore {}
+        while try await fixture.store.upkeep.clean(.forgottenSessions, at: fixture.now, rows: 100).hasMore {}
         #expect(try await sessions(fixture) == 0)
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `A piece removes no more than its rows`() async throws {
+    @Test func `A batch removes at most its limit of rows`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create((0..<100).map { fixture.download("/\($0)") }, in: session)
-        _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+        _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
         var left: Int64 = 100
         var pieces = 0
-        while try await fixture.store.clean(.forgottenSessions, at: fixture.now, rows: 80).hasMore {
+        while try await fixture.store.upkeep.clean(.forgottenSessions, at: fixture.now, rows: 80).hasMore {
             let now = try await tasks(fixture)
             #expect(left - now <= 10)
             left = now
@@ -53,73 +53,73 @@ import Testing
         #expect(try await sessions(fixture) == 0)
     }
 
-    @Test func `What many acknowledgements have begun is done without a pause between them`() async throws {
+    @Test func `The aftermath of many acknowledgements is removed without a pause`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         for _ in 0..<40 {
             let session = try await fixture.makeSession(app: app)
             try await fixture.finished(session)
-            _ = try await fixture.store.acknowledge(through: 3, epoch: nil, in: session.id, at: fixture.now)
+            _ = try await fixture.store.sessions.acknowledge(through: 3, epoch: nil, in: session.id, at: fixture.now)
         }
         fixture.advance(.seconds(3600))
-        while try await fixture.store.clean(.events, at: fixture.now, rows: 50).hasMore {}
+        while try await fixture.store.upkeep.clean(.events, at: fixture.now, rows: 50).hasMore {}
         #expect(
             try await count(fixture) { db in try db.first("SELECT count(*) FROM event") { $0.integer(0) } } == 0)
         fixture.advance(.seconds(7 * 24 * 3600))
-        while try await fixture.store.clean(.acknowledgedContents, at: fixture.now, rows: 50).hasMore {}
-        while try await fixture.store.clean(.tasks, at: fixture.now, rows: 50).hasMore {}
+        while try await fixture.store.upkeep.clean(.acknowledgedContents, at: fixture.now, rows: 50).hasMore {}
+        while try await fixture.store.upkeep.clean(.tasks, at: fixture.now, rows: 50).hasMore {}
         #expect(try await tasks(fixture) == 0)
         #expect(
             try await count(fixture) { db in try db.first("SELECT count(*) FROM acknowledgement") { $0.integer(0) } }
                 == 0)
     }
 
-    @Test func `Acknowledged content outlives the time for what nobody acknowledges`() async throws {
+    @Test func `Acknowledged content may outlive the retention of unacknowledged content`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.finished(session)
         fixture.advance(.seconds(30 * 24 * 3600 - 60))
-        _ = try await fixture.store.acknowledge(through: 3, epoch: nil, in: session.id, at: fixture.now)
+        _ = try await fixture.store.sessions.acknowledge(through: 3, epoch: nil, in: session.id, at: fixture.now)
         let end = fixture.now + .seconds(24 * 3600)
         fixture.advance(.seconds(3600))
         #expect(try await fixture.clean().unreadContents == 0)
-        let content = try #require(try await fixture.store.task(task.id).content)
+        let content = try #require(try await fixture.store.tasks.read(task.id).content)
         #expect((content.isExpired, content.expiresAt) == (false, end))
-        #expect(try await fixture.store.content(of: task.id).record.expiresAt == end)
+        #expect(try await fixture.store.files.content(of: task.id).record.expiresAt == end)
         fixture.advance(.seconds(23 * 3600))
         #expect(try await fixture.clean().unreadContents == 0)
-        #expect(try await fixture.store.task(task.id).content?.isExpired == true)
+        #expect(try await fixture.store.tasks.read(task.id).content?.isExpired == true)
     }
 
-    @Test func `Nothing of a deleted app is found, claimed or let in before its rows are gone`() async throws {
+    @Test func `A deleted app is not found, claimed or authenticated before its rows are removed`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let key = KeyRecord(
             app: session.app, keyIdentifier: "k", hash: [1], scopes: Scope.allCases, createdAt: fixture.now,
             expiresAt: nil)
-        try await fixture.store.addKey(key)
+        try await fixture.store.apps.addKey(key)
         let task = try await fixture.finished(session)
         try await fixture.create([fixture.download()], in: session)
         let other = try await fixture.makeSession()
         try await fixture.create([fixture.download()], in: other)
-        _ = try await fixture.store.deleteApp(session.app)
+        _ = try await fixture.store.apps.delete(session.app)
         #expect(try await sessions(fixture) == 2)
-        #expect(try await fixture.store.key("k") == nil)
-        await #expect(throws: DomainError.notFound) { try await fixture.store.session(session.id) }
-        await #expect(throws: DomainError.notFound) { try await fixture.store.task(task.id) }
+        #expect(try await fixture.store.apps.key("k") == nil)
+        await #expect(throws: DomainError.notFound) { try await fixture.store.sessions.read(session.id) }
+        await #expect(throws: DomainError.notFound) { try await fixture.store.tasks.read(task.id) }
         await #expect(throws: DomainError.notFound) {
-            try await fixture.store.events(of: session.id, after: 0, limit: 10)
+            try await fixture.store.sessions.events(of: session.id, after: 0, limit: 10)
         }
         await #expect(throws: DomainError.sessionInvalidated) {
             try await fixture.create([fixture.download()], in: session)
         }
         await #expect(throws: DomainError.notFound) {
-            try await fixture.store.openSession(
+            try await fixture.store.sessions.open(
                 "new", app: session.app, configuration: nil, description: nil, onlyCreates: false, at: fixture.now)
         }
-        await #expect(throws: DomainError.notFound) { try await fixture.store.addKey(key) }
-        // The lanes of both have a task; only one is somebody's.
-        let first = try await fixture.store.advance(
+        await #expect(throws: DomainError.notFound) { try await fixture.store.apps.addKey(key) }
+        // The lanes of both have a task; only one is claimed.
+        let first = try await fixture.store.tasks.advance(
             settling: [], after: QueueCursor(), through: .everything, at: fixture.now
         ) { .tasks($0.lanes.map { ($0.id, 1) }) }
         #expect(first.claimed?.map(\.session) == [other.id])
@@ -140,7 +140,7 @@ import Testing
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `Lanes go with their last task, and their numbers are not given again`() async throws {
+    @Test func `Lanes are deleted with their last task, and their numbers are not reused`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         @Sendable func lanes() async throws -> [Int64] {
@@ -162,12 +162,12 @@ import Testing
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `An identifier's incarnations are remembered for a month after its last session`() async throws {
+    @Test func `The incarnations of an identifier are kept for a month after its last session`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         func use() async throws -> Int64 {
             let session = try await fixture.makeSession("s", app: app)
-            _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+            _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
             return session.incarnation
         }
         #expect(try await use() == 1)
@@ -185,33 +185,33 @@ import Testing
         #expect(rows == 0)
     }
 
-    @Test func `Keys are kept for a month after they ended`() async throws {
+    @Test func `Keys are kept for a month after their end`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
-        try await fixture.store.addKey(
+        try await fixture.store.apps.addKey(
             KeyRecord(
                 app: app, keyIdentifier: "k", hash: [1], scopes: [], createdAt: fixture.now,
                 expiresAt: fixture.now + .seconds(60)))
-        fixture.advance(Store.expiredKeyRetention)
+        fixture.advance(Store.Upkeep.expiredKeyRetention)
         try await fixture.clean()
-        #expect(try await fixture.store.keys(of: app).count == 2)
+        #expect(try await fixture.store.apps.keys(of: app).count == 2)
         fixture.advance(.seconds(60))
         try await fixture.clean()
-        #expect(try await fixture.store.keys(of: app).count == 1)
+        #expect(try await fixture.store.apps.keys(of: app).count == 1)
     }
 
-    @Test(.enabled(if: !TestStore.isOnServer)) func `The file shrinks when much was removed`() async throws {
+    @Test(.enabled(if: !TestStore.isOnServer)) func `The file shrinks after many deletions`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create((0..<400).map { fixture.download("/\($0)") }, in: session)
         for task in try await fixture.claim() {
             try await fixture.settle(fixture.completion(task.id, bytes: [UInt8](repeating: 7, count: 60_000)))
         }
-        _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+        _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
         try await fixture.clean()
         fixture.store.close()
         let size = try #require(fileLength(fixture.folder.file("test.db")))
-        // What is kept free is 8 MiB.
+        // 8 MiB are kept free.
         #expect(size < 12 << 20)
     }
 
@@ -222,7 +222,7 @@ import Testing
             try await fixture.finished(session, outcome)
         }
         func numbers(_ filter: TaskFilter, after: Int64 = 0) async throws -> [Int64] {
-            try await fixture.store.tasks(in: session.id, filter, after: after, limit: 10).map(\.number)
+            try await fixture.store.tasks.list(in: session.id, filter, after: after, limit: 10).map(\.number)
         }
         #expect(try await numbers(TaskFilter(outcomes: [.failed])) == [1, 4])
         #expect(try await numbers(TaskFilter(outcomes: [.failed]), after: 1) == [4])
@@ -231,7 +231,7 @@ import Testing
     }
 }
 
-/// One transaction's work does not grow with the crowd it meets, counted in SQLite's own instructions.
+/// The cost of one transaction is bounded, counted in SQLite's instructions.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct CostTests {
     /// The writer's instructions for `body`.
     private func cost(_ fixture: StoreFixture, _ body: () async throws -> Void) async throws -> Int {
@@ -240,7 +240,7 @@ import Testing
         return try await fixture.store.database.write { $0.instructions } - before
     }
 
-    /// Expects that ten times the crowd costs less than twice the work.
+    /// Expects that ten times the rows cost less than twice the instructions.
     private func expectBounded(
         sourceLocation: SourceLocation = #_sourceLocation, _ run: (Int) async throws -> Int
     ) async throws {
@@ -248,67 +248,67 @@ import Testing
         #expect(many < 2 * few, "\(few) instructions with few, \(many) with many", sourceLocation: sourceLocation)
     }
 
-    @Test func `Of an acknowledgement, whatever it covers`() async throws {
+    @Test func `The cost of an acknowledgement is bounded, whatever it covers`() async throws {
         try await expectBounded { count in
             let fixture = try await StoreFixture()
             let session = try await fixture.makeSession()
             try await fixture.create((0..<count).map { fixture.download("/\($0)") }, in: session)
             for task in try await fixture.claim() { try await fixture.settle(fixture.completion(task.id)) }
             return try await cost(fixture) {
-                _ = try await fixture.store.acknowledge(
+                _ = try await fixture.store.sessions.acknowledge(
                     through: Int64(3 * count), epoch: nil, in: session.id, at: fixture.now)
             }
         }
     }
 
-    @Test func `Of deleting a session, whatever is in it`() async throws {
+    @Test func `The cost of deleting a session is bounded, whatever it has`() async throws {
         try await expectBounded { count in
             let fixture = try await StoreFixture()
             let session = try await fixture.makeSession()
             try await fixture.create((0..<count).map { fixture.download("/\($0)") }, in: session)
             return try await cost(fixture) {
-                _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+                _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
             }
         }
     }
 
-    @Test func `Of deleting an app, whatever it has`() async throws {
+    @Test func `The cost of deleting an app is bounded, whatever it has`() async throws {
         try await expectBounded { count in
             let fixture = try await StoreFixture()
             let app = try await fixture.makeApp()
             for _ in 0..<count { try await fixture.create([fixture.download()], in: fixture.makeSession(app: app)) }
-            return try await cost(fixture) { _ = try await fixture.store.deleteApp(app) }
+            return try await cost(fixture) { _ = try await fixture.store.apps.delete(app) }
         }
     }
 
-    @Test func `Of a step of a session-wide command that matches few`() async throws {
+    @Test func `The cost of a session-wide command's step is bounded, even with few matches`() async throws {
         try await expectBounded { count in
             let fixture = try await StoreFixture()
             let session = try await fixture.makeSession()
             try await fixture.create((0..<count).map { fixture.download("/\($0)") }, in: session)
             return try await cost(fixture) {
-                _ = try await fixture.store.command(
+                _ = try await fixture.store.tasks.command(
                     .suspend, TaskFilter(group: "g"), in: session.id, after: 0, limit: 10, at: fixture.now)
             }
         }
     }
 
-    @Test func `Of the longest commit when discretionary tasks are cancelled`() async throws {
+    @Test func `The longest commit of cancelling discretionary tasks is bounded`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         let session = try await fixture.makeSession(app: app) { $0.isDiscretionary = true }
-        let tasks = 2 * Store.commandGroup + 1
+        let tasks = 2 * Store.Tasks.commandGroup + 1
         try await fixture.create((0..<tasks).map { fixture.download("/\($0)") }, in: session)
         let before = fixture.store.performedWrites
         var changes = AppChanges()
         changes.backgroundRefreshStatus = .denied
-        let (_, aftermath) = try await fixture.store.changeApp(app, changes, ifRevision: nil, at: fixture.now)
+        let (_, aftermath) = try await fixture.store.apps.change(app, changes, ifRevision: nil, at: fixture.now)
         #expect(aftermath.completedTasks.count == tasks)
         #expect(fixture.store.performedWrites - before == 4)
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `Of creating a task in a session with many lanes`() async throws {
+    @Test func `The cost of creating a task is bounded in a session with many lanes`() async throws {
         try await expectBounded { count in
             let fixture = try await StoreFixture()
             let session = try await fixture.makeSession()
@@ -317,7 +317,7 @@ import Testing
         }
     }
 
-    @Test func `Of a piece of every chore`() async throws {
+    @Test func `The cost of every chore's batch is bounded`() async throws {
         for chore in [Chore.forgottenSessions, .deletedApps, .acknowledgedContents, .events, .unacknowledgedContents] {
             try await expectBounded { count in
                 let fixture = try await StoreFixture()
@@ -326,32 +326,32 @@ import Testing
                 try await fixture.create((0..<count).map { fixture.download("/\($0)", host: "h\($0)") }, in: session)
                 for task in try await fixture.claim() { try await fixture.settle(fixture.completion(task.id)) }
                 switch chore {
-                case .forgottenSessions: _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+                case .forgottenSessions: _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
                 case .deletedApps:
                     for _ in 0..<count { _ = try await fixture.makeSession(app: app) }
-                    _ = try await fixture.store.deleteApp(app)
+                    _ = try await fixture.store.apps.delete(app)
                 case .unacknowledgedContents: fixture.advance(.seconds(30 * 24 * 3600))
                 default:
-                    _ = try await fixture.store.acknowledge(
+                    _ = try await fixture.store.sessions.acknowledge(
                         through: Int64(3 * count), epoch: nil, in: session.id, at: fixture.now)
                     fixture.advance(.seconds(24 * 3600))
                 }
                 return try await cost(fixture) {
-                    let cleaning = try await fixture.store.clean(chore, at: fixture.now, rows: 16)
+                    let cleaning = try await fixture.store.upkeep.clean(chore, at: fixture.now, rows: 16)
                     #expect(cleaning.hasMore, "\(chore)")
                 }
             }
         }
     }
 
-    @Test func `Of asking launch rules again when nothing changes`() async throws {
+    @Test func `Evaluating launch rules without a change writes nothing`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) != nil)
         let changes = { @Sendable (db: Connection) in try db.first("SELECT total_changes()") { $0.int(0) } ?? 0 }
         let before = try await fixture.store.database.write(changes)
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await fixture.store.database.write(changes) == before)
     }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import SQL
 @testable import Store
 
-/// What a launch tells of many events.
+/// The contents of a launch with many events.
 @Suite struct LaunchContentsTests {
     @Test func `Completions are counted between any acknowledgement and any event`() async throws {
         let fixture = try await StoreFixture()
@@ -17,9 +17,10 @@ import Testing
             outcomes.append((try await fixture.refresh(session).lastEventSeq, outcome))
         }
         for acknowledged: Int64 in [0, 1, 3, 50, 77, 118] {
-            _ = try await fixture.store.acknowledge(through: acknowledged, epoch: nil, in: session.id, at: fixture.now)
+            _ = try await fixture.store.sessions.acknowledge(
+                through: acknowledged, epoch: nil, in: session.id, at: fixture.now)
             for last: Int64 in [0, 2, 3, 49, 60, 90, 120] {
-                let contents = try await fixture.store.launchContents(of: session.id, through: last, limit: 0)
+                let contents = try await fixture.store.launches.contents(of: session.id, through: last, limit: 0)
                 var counts = TaskCounts()
                 for (seq, outcome) in outcomes where seq > acknowledged && seq <= last { counts[outcome] += 1 }
                 #expect(contents.taskCounts == counts, "\(acknowledged), \(last)")
@@ -28,7 +29,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: !TestStore.isOnServer)) func `Many pending events cost what a few do`() async throws {
+    @Test(.enabled(if: !TestStore.isOnServer)) func `The cost of many pending events is that of a few`() async throws {
         func cost(_ tasks: Int) async throws -> Int {
             let fixture = try await StoreFixture()
             let session = try await fixture.makeSession()
@@ -37,7 +38,7 @@ import Testing
             let store = fixture.store
             return try await store.database.write { db in
                 func count() throws -> TaskCounts {
-                    try store.completions(of: session.id, after: 0, through: 1_000_000, db)
+                    try store.launches.completions(of: session.id, after: 0, through: 1_000_000, db)
                 }
                 #expect(try count().succeeded == tasks)
                 let before = db.instructions

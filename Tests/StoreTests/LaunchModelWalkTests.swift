@@ -5,10 +5,10 @@ import Testing
 
 @testable import Store
 
-/// Walks at random through the model and the store at once: after every step both tell the same.
+/// Random walks through the model and the store: both agree after every step.
 struct LaunchModelWalkTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `The store does what the model does`(seed: UInt64) async throws {
+    func `The store agrees with the model`(seed: UInt64) async throws {
         var random = SeededGenerator(state: seed)
         for _ in 0..<6 {
             var walk = try await ModelWalk()
@@ -38,9 +38,9 @@ private struct ModelWalk {
     private var sessions: [SessionRecord] = []
     private var tasks: [[TaskID]] = []
     private var questions: [String: String] = [:]
-    /// Attempts under way, by session.
+    /// Attempts in flight, by session.
     private var attempts: [Int: ClaimedLaunch] = [:]
-    /// What the service remembers of the aftermath.
+    /// The times of checks from the aftermath.
     private var checks: [Int: Timestamp] = [:]
     private var failuresInARow = 0
 
@@ -62,11 +62,11 @@ private struct ModelWalk {
         }
     }
 
-    /// Five failures in a row would open the webhook's breaker, of which the model knows nothing.
+    /// Five failures in a row would open the webhook's circuit breaker, which the model does not have.
     func choose(_ random: inout SeededGenerator) -> LaunchModel.Step? {
         let possible = model.steps().filter { step in
             if case .failed = step { return failuresInARow < 4 }
-            // Once in a while only, or nothing else would come to pass; and not where a start would spread launches.
+            // Rarely, or no other step would occur; and not where a start would spread launches.
             if case .crash = step { return !isLongOverdue && Int.random(in: 0..<5, using: &random) == 0 }
             return true
         }
@@ -76,7 +76,7 @@ private struct ModelWalk {
     private var isLongOverdue: Bool {
         model.sessions.contains { session in
             guard case .pending(_, let due)? = session.launch?.state else { return false }
-            return due <= model.now - Store.longStop
+            return due <= model.now - Store.Launches.longStop
         }
     }
 
@@ -85,7 +85,7 @@ private struct ModelWalk {
     mutating func take(_ step: LaunchModel.Step) async throws {
         steps.append(step)
         switch step {
-        // The sender takes all that is due, and ends all that is late.
+        // The sender claims all due launches, and ends all expired ones.
         case .claim:
             for s in model.sessions.indices {
                 if case .pending(_, let due)? = model.sessions[s].launch?.state, due <= model.now {
@@ -101,7 +101,7 @@ private struct ModelWalk {
                 default: break
                 }
             }
-            note(try await fixture.store.expireLaunches(at: fixture.now, limit: 100) { 0 })
+            note(try await fixture.store.launches.expire(at: fixture.now, limit: 100) { 0 })
         default:
             try await follow(step)
             try model.take(step)
@@ -109,7 +109,7 @@ private struct ModelWalk {
         try await learnNames()
     }
 
-    /// The same step in the store. The model has not taken it yet.
+    /// Performs the same step in the store, before the model.
     private mutating func follow(_ step: LaunchModel.Step) async throws {
         let store = fixture.store
         let now = fixture.now
@@ -126,7 +126,7 @@ private struct ModelWalk {
             note(try await fixture.settle(fixture.ask(tasks[s][task], "q\(steps.count)", about: space)))
         case .answer(let s, let task):
             note(
-                try await store.answer(
+                try await store.questions.answer(
                     questions["\(s).\(task)"] ?? "", app: app, with: Answer(disposition: .performDefaultHandling),
                     origin: nil, at: now
                 ).1)
@@ -136,15 +136,15 @@ private struct ModelWalk {
         case .complete(let s, let late, let through, let epoch):
             let launch = late ? model.sessions[s].late : model.sessions[s].launch
             note(
-                try await store.answer(
+                try await store.launches.answer(
                     launch?.name ?? "", app: app, with: .completed(through: through), epoch: epoch, at: now))
         case .redeliver(let s):
             do {
-                note(try await store.redeliver(model.sessions[s].late?.name ?? "", app: app, at: now).1)
+                note(try await store.launches.redeliver(model.sessions[s].late?.name ?? "", app: app, at: now).1)
             } catch DomainError.launchNotOpen {}
         case .check(let s):
             checks[s] = nil
-            note(try await store.askLaunchRules(of: [sessions[s].id], at: now))
+            note(try await store.launches.askRules(of: [sessions[s].id], at: now))
         case .tick: fixture.advance(try model.next() - now)
         case .crash: try await crash()
         default: try await meet(step)
@@ -156,7 +156,7 @@ private struct ModelWalk {
         case .open(_, let s):
             guard !model.clients.contains(.stream(s)) else { return }
             fixture.setAttached(true, sessions[s].id)
-            note(try await fixture.store.clientAttached(to: sessions[s].id, .wait, at: fixture.now))
+            note(try await fixture.store.sessions.clientAttached(to: sessions[s].id, .wait, at: fixture.now))
         case .close(let client):
             guard case .stream(let s) = model.clients[client] else { return }
             guard model.clients.filter({ $0 == .stream(s) }).count == 1 else { return }
@@ -175,9 +175,9 @@ private struct ModelWalk {
             switch model.clients[client] {
             case .stream(let s): try await acknowledge(s, through, nil)
             case .lease(let s, let epoch):
-                // Who was outrun is told so, and nothing changes.
+                // The fenced client is refused, and nothing changes.
                 await #expect(throws: DomainError.attachmentFenced) {
-                    try await fixture.store.acknowledge(
+                    try await fixture.store.sessions.acknowledge(
                         through: through, epoch: epoch - 1, in: sessions[s].id, at: fixture.now)
                 }
                 try await acknowledge(s, through, epoch)
@@ -189,23 +189,25 @@ private struct ModelWalk {
 
     private mutating func acknowledge(_ s: Int, _ through: Int64, _ epoch: Int64?) async throws {
         note(
-            try await fixture.store.acknowledge(through: through, epoch: epoch, in: sessions[s].id, at: fixture.now).1)
+            try await fixture.store.sessions.acknowledge(
+                through: through, epoch: epoch, in: sessions[s].id, at: fixture.now
+            ).1)
     }
 
     private mutating func attach(_ s: Int, _ event: Core.Attachment.Event) async throws {
-        let (session, aftermath) = try await fixture.store.attach(event, to: sessions[s].id, at: fixture.now)
+        let (session, aftermath) = try await fixture.store.sessions.attach(event, to: sessions[s].id, at: fixture.now)
         note(aftermath)
         look(s, at: (session.attachment?.lease?.expiresAt ?? fixture.now) + LaunchRule.grace)
     }
 
     private mutating func claim() async throws {
-        let claimed = try await fixture.store.claimDueLaunches(
+        let claimed = try await fixture.store.launches.claimDue(
             LaunchSlots(), limit: 64, leaseUntil: fixture.now + model.scope.attemptLease, at: fixture.now)
         note(claimed.aftermath)
         for launch in claimed.claimed {
             guard let s = sessions.firstIndex(where: { $0.id == launch.session }) else { continue }
             attempts[s] = launch
-            _ = try await fixture.store.freezeBody([1], of: launch.id)
+            _ = try await fixture.store.launches.freezeBody([1], of: launch.id)
         }
     }
 
@@ -215,7 +217,7 @@ private struct ModelWalk {
         let attempt = LaunchAttempt(
             number: launch.attempt, startedAt: fixture.now, duration: .zero, statusCode: nil, error: nil, excerpt: nil)
         note(
-            try await fixture.store.record(
+            try await fixture.store.launches.record(
                 LaunchReport(launch: launch, attempt: attempt, verdict: verdict), jitter: 0, at: fixture.now))
     }
 
@@ -227,9 +229,9 @@ private struct ModelWalk {
         checks = [:]
         attempts = [:]
         for session in sessions { fixture.setAttached(false, session.id) }
-        _ = try await fixture.store.recoverInterruptedTasks(at: now)
-        note(try await fixture.store.recoverLaunches(at: now))
-        for id in try await fixture.store.unacknowledgedSessions(after: SessionID(0), limit: 100) {
+        _ = try await fixture.store.tasks.recoverInterrupted(at: now)
+        note(try await fixture.store.launches.recover(at: now))
+        for id in try await fixture.store.sessions.unacknowledged(after: SessionID(0), limit: 100) {
             if let s = sessions.firstIndex(where: { $0.id == id }) { look(s, at: now + LaunchRule.grace) }
         }
     }
@@ -242,9 +244,9 @@ private struct ModelWalk {
 
     private mutating func look(_ s: Int, at time: Timestamp) { checks[s] = min(checks[s] ?? time, time) }
 
-    // MARK: Comparing
+    // MARK: Comparison
 
-    /// Gives launches of the model the names that the store gave them.
+    /// Assigns the store's identifiers to the model's launches.
     private mutating func learnNames() async throws {
         for s in sessions.indices {
             if model.sessions[s].launch?.name.hasPrefix("lnch_") == false,
@@ -255,7 +257,7 @@ private struct ModelWalk {
         }
     }
 
-    /// In what the two differ.
+    /// The differences of the two.
     func faults() async throws -> [String] {
         var faults: [String] = []
         if model.now != fixture.now { faults.append("\(model.now), \(fixture.now)") }
@@ -285,7 +287,7 @@ private struct ModelWalk {
     private func faults(_ s: Int, _ expected: LaunchModel.Launch?) async throws -> [String] {
         guard let expected else { return [] }
         guard expected.name.hasPrefix("lnch_") else { return ["\(expected) is not stored"] }
-        let stored = try await fixture.store.launch(expected.name, app: app)
+        let stored = try await fixture.store.launches.read(expected.name, app: app)
         return stored.state == expected.state && stored.lastSeq == expected.lastSeq
             ? [] : ["\(expected), stored \(stored.state) of \(stored.lastSeq)"]
     }

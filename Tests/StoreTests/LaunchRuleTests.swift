@@ -27,7 +27,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `Suspended tasks do not hold a launch back`() async throws {
+    func `Suspended tasks do not delay a launch`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -38,19 +38,19 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `Suspending the last running task launches for what was finished before`() async throws {
+    func `Suspending the last running task launches for the tasks that finished before`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
         _ = try await fixture.claim()
         try await fixture.settle(fixture.completion(tasks[0]))
         #expect(try await fixture.openLaunch(session) == nil)
-        _ = try await fixture.store.command(.suspend, task: tasks[1], at: fixture.now)
+        _ = try await fixture.store.tasks.command(.suspend, task: tasks[1], at: fixture.now)
         #expect(try await fixture.openLaunch(session) != nil)
     }
 
     @Test
-    func `A challenge launches early, and a finished task joins`() async throws {
+    func `A challenge launches early, with finished tasks`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
@@ -58,7 +58,7 @@ struct LaunchRuleTests {
         try await fixture.settle(fixture.ask(tasks[0], "q"))
         let launch = try #require(try await fixture.openLaunch(session))
         #expect(try await Launches.reasons(of: launch, fixture.store) == .authenticationRequired)
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.questions.answer(
             "q", app: session.app, with: Answer(disposition: .cancelAuthenticationChallenge), origin: nil,
             at: fixture.now)
         try await fixture.settle(fixture.completion(tasks[1]))
@@ -68,79 +68,79 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `Nobody is launched while a client is attached, nor within the grace`() async throws {
+    func `No launch is created while a client is attached, nor within the grace period`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         fixture.setAttached(true, session.id)
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) == nil)
         fixture.setAttached(false, session.id)
-        let early = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        let early = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(early.launchChecks == [session.id: fixture.now + .seconds(5)])
         #expect(try await fixture.openLaunch(session) == nil)
         fixture.advance(.seconds(5))
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await fixture.openLaunch(session) != nil)
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await count(fixture) == 1)
     }
 
     @Test
-    func `A lease keeps the app from being launched until it and the grace are over`() async throws {
+    func `A lease prevents launches until it and the grace period have ended`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
-        _ = try await fixture.store.attach(
+        _ = try await fixture.store.sessions.attach(
             .take(ttl: .seconds(30), launchId: nil, takeover: false), to: session.id, at: fixture.now)
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
         let aftermath = try await fixture.settle(fixture.completion(task.id))
         #expect(aftermath.launchChecks == [session.id: fixture.now + .seconds(35)])
         fixture.advance(.seconds(34))
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
         fixture.advance(.seconds(1))
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await fixture.openLaunch(session) != nil)
     }
 
     @Test
-    func `A client that attaches by itself supersedes a launch that has not gone out`() async throws {
+    func `A client that attaches without a launch supersedes an unsent launch`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
         fixture.setAttached(true, session.id)
-        _ = try await fixture.store.clientAttached(to: session.id, .wait, at: fixture.now)
+        _ = try await fixture.store.sessions.clientAttached(to: session.id, .wait, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
-        // Late, completing it still acknowledges.
-        _ = try await fixture.store.answer(
+        // A late completion still acknowledges.
+        _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         #expect(try await fixture.refresh(session).acknowledgedSeq == 3)
         #expect(try await !fixture.kinds(session).contains(.didFinishEvents))
     }
 
     @Test
-    func `A lease taken with the launch's id leaves the launch open`() async throws {
+    func `A lease with the launch's id leaves the launch open`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
-        _ = try await fixture.store.attach(
+        _ = try await fixture.store.sessions.attach(
             .take(ttl: .seconds(30), launchId: launch, takeover: false), to: session.id, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == launch)
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: 1, at: fixture.now)
         #expect(try await fixture.refresh(session).attachment?.isHeld(at: fixture.now) == false)
     }
 
     @Test
-    func `Completing acknowledges, records didFinishEvents and causes nothing by itself`() async throws {
+    func `Completion acknowledges, records didFinishEvents and causes no launch itself`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
         for _ in 0..<2 {
-            _ = try await fixture.store.answer(
+            _ = try await fixture.store.launches.answer(
                 launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
             let after = try await fixture.refresh(session)
             #expect((after.acknowledgedSeq, after.lastEventSeq) == (3, 4))
@@ -148,74 +148,75 @@ struct LaunchRuleTests {
         }
         #expect(try await fixture.kinds(session).last == .didFinishEvents)
         fixture.advance(.seconds(3600))
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
         #expect(try await count(fixture) == 1)
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `Completing beyond the last event is refused and changes nothing`() async throws {
+    func `Completion beyond the last event is refused and changes nothing`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
         await #expect(throws: DomainError.acknowledgementOutOfRange(lastSeq: 3)) {
-            try await fixture.store.answer(
+            try await fixture.store.launches.answer(
                 launch, app: session.app, with: .completed(through: 4), epoch: nil, at: fixture.now)
         }
         await #expect(throws: DomainError.notFound) {
-            try await fixture.store.answer(
+            try await fixture.store.launches.answer(
                 launch, app: AppID(999), with: .completed(through: nil), epoch: nil, at: fixture.now)
         }
         #expect(try await fixture.openLaunch(session) == launch)
     }
 
     @Test
-    func `Who acknowledges page by page before completing is not made to wait`() async throws {
+    func `Acknowledging page by page before completion causes no delay`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         for _ in 0..<5 {
             try await fixture.finished(session)
             let launch = try #require(try await fixture.openLaunch(session), "the launch had to wait")
             let last = try await fixture.refresh(session).lastEventSeq
-            _ = try await fixture.store.acknowledge(through: last, epoch: nil, in: session.id, at: fixture.now)
-            _ = try await fixture.store.answer(
+            _ = try await fixture.store.sessions.acknowledge(through: last, epoch: nil, in: session.id, at: fixture.now)
+            _ = try await fixture.store.launches.answer(
                 launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         }
     }
 
     @Test
-    func `Completions that acknowledge nothing make the next launch wait ever longer`() async throws {
+    func `Completions that acknowledge nothing delay the next launch for growing times`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         for wait in [5, 10, 20] {
             let launch = try #require(try await fixture.openLaunch(session))
-            let aftermath = try await fixture.store.answer(
+            let aftermath = try await fixture.store.launches.answer(
                 launch, app: session.app, with: .completed(through: 0), epoch: nil, at: fixture.now)
             #expect(aftermath.launchChecks == [session.id: fixture.now + .seconds(wait)])
             #expect(try await fixture.openLaunch(session) == nil)
             fixture.advance(.seconds(wait))
-            _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+            _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         }
         let launch = try #require(try await fixture.openLaunch(session))
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) != nil)
     }
 
     @Test
-    func `A lease renewed after its end is a client that came by itself`() async throws {
+    func `A renewal after the lease's end counts as a client without a launch`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
-        _ = try await fixture.store.attach(
+        _ = try await fixture.store.sessions.attach(
             .take(ttl: .seconds(30), launchId: nil, takeover: false), to: session.id, at: fixture.now)
         fixture.advance(.seconds(40))
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) != nil)
-        _ = try await fixture.store.attach(.renew(epoch: 1, ttl: .seconds(30)), to: session.id, at: fixture.now)
+        _ = try await fixture.store.sessions.attach(
+            .renew(epoch: 1, ttl: .seconds(30)), to: session.id, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
     }
 
@@ -227,7 +228,7 @@ struct LaunchRuleTests {
         let first = try #require(try await fixture.openLaunch(session))
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) == first)
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.launches.answer(
             first, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         let second = try #require(try await fixture.openLaunch(session))
         #expect(second != first)
@@ -235,7 +236,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `Sessions without launch events, and force-quit apps, stay silent`() async throws {
+    func `Sessions without launch events and force-quit apps have no launches`() async throws {
         let fixture = try await StoreFixture()
         let silent = try await fixture.makeSession { $0.sessionSendsLaunchEvents = false }
         try await fixture.finished(silent)
@@ -245,7 +246,7 @@ struct LaunchRuleTests {
         try await fixture.finished(session)
         #expect(try await fixture.openLaunch(session) == nil)
         try await fixture.setForceQuit(false, session.app)
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
         #expect(try await fixture.openLaunch(session) != nil)
     }
 

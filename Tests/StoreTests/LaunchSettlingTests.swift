@@ -4,31 +4,31 @@ import Testing
 
 @testable import Store
 
-/// Parking and releasing more launches than one transaction takes.
+/// Parking and releasing more launches than one transaction handles.
 @Suite struct LaunchSettlingTests {
-    private static let count = Store.settledAtOnce * 2 + 50
+    private static let count = Store.Launches.settledAtOnce * 2 + 50
 
-    @Test func `Many launches are parked in pieces, and nothing is sent from the first on`() async throws {
+    @Test func `Many launches are parked in batches, and none is sent from the first on`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
-        #expect(try await stage.count(in: "parked") == Store.settledAtOnce)
+        #expect(try await stage.count(in: "parked") == Store.Launches.settledAtOnce)
         #expect(try await stage.claim().isEmpty)
-        let agenda = try await stage.store.launchAgenda(at: stage.now)
+        let agenda = try await stage.store.launches.agenda(at: stage.now)
         #expect(agenda.hasUnsettled && !agenda.hasDueLaunches)
-        #expect(try await stage.settle() == [Store.settledAtOnce * 2, Self.count])
+        #expect(try await stage.settle() == [Store.Launches.settledAtOnce * 2, Self.count])
         #expect(try await stage.count(in: "parked") == Self.count)
         #expect(try await stage.claim().isEmpty)
-        #expect(try await !stage.store.launchAgenda(at: stage.now).hasUnsettled)
+        #expect(try await !stage.store.launches.agenda(at: stage.now).hasUnsettled)
     }
 
-    @Test func `Many launches are released in pieces, one after the other`() async throws {
+    @Test func `Many launches are released in batches, one after the other`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .disabled }
         _ = try await stage.settle()
         stage.advance(by: .seconds(3600))
         try await stage.webhook { $0.state = .enabled }
-        #expect(try await stage.count(in: "pending") == Store.settledAtOnce)
-        // Until all have their time, none goes.
+        #expect(try await stage.count(in: "pending") == Store.Launches.settledAtOnce)
+        // No launch is sent until all have their times.
         #expect(try await stage.claim().isEmpty)
         _ = try await stage.settle()
         #expect(try await stage.count(in: "pending") == Self.count)
@@ -37,13 +37,13 @@ import Testing
         #expect(try await stage.claim().count == 1)
     }
 
-    @Test func `Who changes his mind gets what he said last`() async throws {
+    @Test func `The last of several changes of a webhook applies`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
         try await stage.webhook { $0.state = .enabled }
         _ = try await stage.settle()
         #expect(try await stage.count(in: "pending") == Self.count)
-        // What was never parked keeps its time.
+        // A launch that was never parked keeps its time.
         #expect(try await stage.claim().count == 4)
         try await stage.webhook { $0.state = .paused }
         try await stage.webhook { $0.url = nil }
@@ -52,7 +52,7 @@ import Testing
         #expect(try await stage.launches().allSatisfy { $0.state.name != "pending" })
     }
 
-    @Test func `A new launch is parked or goes out while the others are put in order`() async throws {
+    @Test func `A new launch is parked or sent while the others are settled`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
         try await stage.finishTask(in: "new")
@@ -65,21 +65,21 @@ import Testing
         #expect(claimed.contains("newer"))
     }
 
-    @Test func `A start goes on where the last run ended`() async throws {
+    @Test func `A start continues the batches of the last process`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
         stage.store.close()
         let store = try await LaunchStage.open(stage.folder)
         defer { store.close() }
-        _ = try await store.recoverLaunches(at: stage.now)
+        _ = try await store.launches.recover(at: stage.now)
         #expect(try await LaunchStage.count(in: "parked", store) == Self.count)
     }
 
-    @Test func `410 in the middle of many disables at once`() async throws {
+    @Test func `A 410 among many attempts disables the webhook at once`() async throws {
         let stage = try await Self.stage()
         let launch = try await stage.claim(limit: 1)[0]
         try await stage.report(launch, .gone)
-        #expect(try await stage.count(in: "parked") == Store.settledAtOnce)
+        #expect(try await stage.count(in: "parked") == Store.Launches.settledAtOnce)
         #expect(try await stage.claim().isEmpty)
         _ = try await stage.settle()
         #expect(try await stage.count(in: "parked") == Self.count)
@@ -94,13 +94,13 @@ import Testing
 }
 
 extension LaunchStage {
-    /// Settles to the end.
+    /// Settles until the end.
     ///
-    /// - Returns: How many launches were parked after each piece.
+    /// - Returns: The number of parked launches after each batch.
     fileprivate func settle() async throws -> [Int] {
         var parked: [Int] = []
-        while try await store.launchAgenda(at: now).hasUnsettled {
-            _ = try await store.settleLaunches(at: now)
+        while try await store.launches.agenda(at: now).hasUnsettled {
+            _ = try await store.launches.settle(at: now)
             parked.append(try await count(in: "parked"))
         }
         return parked

@@ -3,7 +3,7 @@ import Core
 import Store
 import TestSupport
 
-/// A store on disk with one app whose webhook is set, and a time that the test sets.
+/// A store on disk with one app and its webhook, and a time that the test sets.
 final class LaunchStage: Sendable {
     static let start = Timestamp(milliseconds: 1_800_000_000_000)
 
@@ -31,7 +31,7 @@ final class LaunchStage: Sendable {
     static func addApp(_ identifier: String, to store: Store) async throws -> AppID {
         var webhook = WebhookSettings()
         webhook.url = "https://receiver.example/hook"
-        return try await store.createApp(
+        return try await store.apps.create(
             identifier: identifier, webhook: webhook, backgroundRefreshStatus: .available, limits: AppLimits(),
             key: KeyRecord(
                 app: AppID(0), keyIdentifier: identifier, hash: [1], scopes: [], createdAt: start, expiresAt: nil),
@@ -45,12 +45,12 @@ final class LaunchStage: Sendable {
 
     func advance(to moment: Timestamp) { time.withLock { $0 = max($0, moment) } }
 
-    /// A session in which one task ends, so that it has something to tell.
+    /// A session with one ended task and its events.
     @discardableResult
     func finishTask(in identifier: String, of app: AppID? = nil, discretionary: Bool = false) async throws -> SessionID
     {
         let (session, task) = try await startTask(in: identifier, of: app, discretionary: discretionary)
-        _ = try await store.command(.cancel(reason: nil), task: task, at: now)
+        _ = try await store.tasks.command(.cancel(reason: nil), task: task, at: now)
         return session
     }
 
@@ -59,13 +59,13 @@ final class LaunchStage: Sendable {
     ) async throws -> (SessionID, TaskID) {
         var configuration = SessionConfiguration()
         configuration.isDiscretionary = discretionary
-        let session = try await store.openSession(
+        let session = try await store.sessions.open(
             identifier, app: app ?? self.app, configuration: configuration, description: nil, onlyCreates: false,
             at: now
         ).session.id
         let specification = TaskSpecification(
             kind: .download, request: TransferRequest(url: "https://example.com/", method: "GET"))
-        let created = try await store.createTasks(
+        let created = try await store.tasks.create(
             [NewTask(specification: specification, origin: "https://example.com:443", isSuspended: false)],
             in: session, limit: 1000, at: now
         ).0
@@ -79,13 +79,13 @@ final class LaunchStage: Sendable {
     static func claim(
         _ store: Store, slots: LaunchSlots = LaunchSlots(), limit: Int = 64, at now: Timestamp
     ) async throws -> [ClaimedLaunch] {
-        try await store.claimDueLaunches(slots, limit: limit, leaseUntil: now + .seconds(60), at: now).claimed
+        try await store.launches.claimDue(slots, limit: limit, leaseUntil: now + .seconds(60), at: now).claimed
     }
 
     @discardableResult
     func report(_ launch: ClaimedLaunch, _ verdict: LaunchReport.Verdict, jitter: Double = 0) async throws -> Aftermath
     {
-        try await store.record(
+        try await store.launches.record(
             LaunchReport(
                 launch: launch,
                 attempt: LaunchAttempt(
@@ -94,24 +94,24 @@ final class LaunchStage: Sendable {
     }
 
     func launches() async throws -> [LaunchRecord] {
-        try await store.launches(of: app, session: nil, states: [], kinds: [], after: 0, limit: 100).map(\.launch)
+        try await store.launches.list(of: app, session: nil, states: [], kinds: [], after: 0, limit: 100).map(\.launch)
     }
 
     func change(_ body: (inout AppChanges) -> Void) async throws {
         var changes = AppChanges()
         body(&changes)
-        _ = try await store.changeApp(app, changes, ifRevision: nil, at: now)
+        _ = try await store.apps.change(app, changes, ifRevision: nil, at: now)
     }
 
     func webhook(_ body: (inout WebhookSettings) -> Void) async throws {
-        var webhook = try await store.app(app).webhook
+        var webhook = try await store.apps.read(app).webhook
         body(&webhook)
         try await change { $0.webhook = webhook }
     }
 }
 
 extension LaunchSlots {
-    /// With attempts of apps under way.
+    /// Slots with attempts in flight.
     static func with(_ underWay: [AppID: Int]) -> LaunchSlots {
         var slots = LaunchSlots()
         for (app, count) in underWay { for number in 0..<count { slots.began(Int64(-number), of: app, at: 0) } }
@@ -119,5 +119,5 @@ extension LaunchSlots {
     }
 }
 
-/// What a failed connection reports.
+/// The report of a failed connection.
 let failed = LaunchReport.Verdict.failed(retryAfter: nil, wasAnswered: false)

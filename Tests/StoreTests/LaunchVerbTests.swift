@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct LaunchVerbTests {
-    @Test func `A claim tells what the request needs, once`() async throws {
+    @Test func `A claim returns the members of the request, once`() async throws {
         let stage = try await LaunchStage()
         let session = try await stage.finishTask(in: "a")
         let claimed = try await stage.claim()
@@ -14,19 +14,19 @@ import Testing
         #expect(claimed[0].reasons == .tasksFinished)
         #expect(claimed[0].lastSeq == 2)
         #expect(try await stage.claim().isEmpty)
-        let contents = try await stage.store.launchContents(of: session, through: 2, limit: 1)
+        let contents = try await stage.store.launches.contents(of: session, through: 2, limit: 1)
         #expect(contents.pendingEvents == 2)
         #expect(contents.taskCounts.cancelled == 1)
         #expect(contents.events.map(\.seq) == [1])
-        #expect(try await stage.store.launchAgenda(at: stage.now).next == stage.now + .seconds(60))
+        #expect(try await stage.store.launches.agenda(at: stage.now).next == stage.now + .seconds(60))
     }
 
-    @Test func `The first body stays`() async throws {
+    @Test func `The first stored body is kept`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
-        #expect(try await stage.store.freezeBody([1], of: launch.id) == [1])
-        #expect(try await stage.store.freezeBody([2], of: launch.id) == [1])
+        #expect(try await stage.store.launches.freezeBody([1], of: launch.id) == [1])
+        #expect(try await stage.store.launches.freezeBody([2], of: launch.id) == [1])
         try await stage.report(launch, failed)
         stage.advance(by: .seconds(5))
         #expect(try await stage.claim()[0].body == [1])
@@ -41,7 +41,7 @@ import Testing
             try await stage.finishTask(in: name)
         }
         func names(_ span: ListSpan, after cursor: Int64 = 0, limit: Int = 10) async throws -> [String?] {
-            try await stage.store.launches(
+            try await stage.store.launches.list(
                 of: stage.app, session: nil, states: [], kinds: [], span, after: cursor, limit: limit
             ).map(\.launch.sessionIdentifier)
         }
@@ -52,7 +52,7 @@ import Testing
         #expect(try await names(ListSpan(createdAfter: times[0], createdBefore: times[1])) == [])
     }
 
-    @Test func `First attempts go before retries, and apps take turns`() async throws {
+    @Test func `First attempts precede retries, and apps alternate`() async throws {
         let stage = try await LaunchStage()
         let other = try await LaunchStage.addApp("other", to: stage.store)
         try await stage.finishTask(in: "retry")
@@ -82,15 +82,15 @@ import Testing
         let launch = try await stage.launches()[0]
         #expect(launch.state.name == "exhausted")
         #expect(launch.attempts.count == 11)
-        #expect(try await stage.store.session(session).openLaunch == nil)
-        // Nothing new, nothing launched; something new, a new launch.
-        _ = try await stage.store.askLaunchRules(of: [session], at: stage.now)
+        #expect(try await stage.store.sessions.read(session).openLaunch == nil)
+        // Without a new reason there is no launch; with one there is.
+        _ = try await stage.store.launches.askRules(of: [session], at: stage.now)
         #expect(try await stage.launches().count == 1)
         try await stage.finishTask(in: "a")
         #expect(try await stage.launches().count == 2)
     }
 
-    @Test func `An exhausted launch can be sent again and completed`() async throws {
+    @Test func `An exhausted launch can be redelivered and completed`() async throws {
         let stage = try await LaunchStage()
         let session = try await stage.finishTask(in: "a")
         for _ in 0..<11 {
@@ -98,20 +98,20 @@ import Testing
             if case .pending(_, let due) = try await stage.launches()[0].state { stage.advance(to: due) }
         }
         let id = try await stage.launches()[0].launchId
-        let (again, _) = try await stage.store.redeliver(id, app: stage.app, at: stage.now)
+        let (again, _) = try await stage.store.launches.redeliver(id, app: stage.app, at: stage.now)
         #expect(again.state.name == "pending")
-        #expect(try await stage.store.session(session).openLaunch == id)
+        #expect(try await stage.store.sessions.read(session).openLaunch == id)
         try await stage.report(try await stage.claim()[0], .succeeded(.completed(through: nil)))
         #expect(try await stage.launches()[0].state.name == "completed")
         await #expect(throws: DomainError.launchNotOpen) {
-            try await stage.store.redeliver(id, app: stage.app, at: stage.now)
+            try await stage.store.launches.redeliver(id, app: stage.app, at: stage.now)
         }
         await #expect(throws: DomainError.notFound) {
-            try await stage.store.redeliver(id, app: AppID(99), at: stage.now)
+            try await stage.store.launches.redeliver(id, app: AppID(99), at: stage.now)
         }
     }
 
-    @Test func `An exhausted launch is not sent again beside another`() async throws {
+    @Test func `An exhausted launch is not redelivered beside an open one`() async throws {
         let stage = try await LaunchStage()
         let session = try await stage.finishTask(in: "a")
         for _ in 0..<11 {
@@ -120,15 +120,15 @@ import Testing
         }
         let exhausted = try await stage.launches()[0].launchId
         try await stage.finishTask(in: "a")
-        let open = try #require(try await stage.store.session(session).openLaunch)
+        let open = try #require(try await stage.store.sessions.read(session).openLaunch)
         await #expect(throws: DomainError.launchNotOpen) {
-            try await stage.store.redeliver(exhausted, app: stage.app, at: stage.now)
+            try await stage.store.launches.redeliver(exhausted, app: stage.app, at: stage.now)
         }
         #expect(try await stage.launches().map(\.state.name) == ["exhausted", "pending"])
-        #expect(try await stage.store.session(session).openLaunch == open)
+        #expect(try await stage.store.sessions.read(session).openLaunch == open)
     }
 
-    @Test func `Launches of a time are sent again, some at a time, and of a session the newest`() async throws {
+    @Test func `Launches of a period are redelivered in batches, and of each session the newest`() async throws {
         let stage = try await LaunchStage()
         func finish(_ names: String..., with verdict: LaunchReport.Verdict) async throws {
             for name in names { try await stage.finishTask(in: name) }
@@ -153,7 +153,7 @@ import Testing
         func redeliver(_ filter: LaunchFilter) async throws -> [[Int]] {
             var (pieces, before): ([[Int]], Int64) = ([], 0)
             while true {
-                let piece = try await stage.store.redeliver(
+                let piece = try await stage.store.launches.redeliver(
                     filter, of: stage.app, before: before, limit: 2, at: stage.now)
                 pieces.append([piece.matched, piece.changed])
                 guard let last = piece.last else { return pieces }
@@ -165,26 +165,26 @@ import Testing
         #expect(try await redeliver(one) == [[0, 0], [0, 0], [0, 0]])
         one.createdAfter = stage.now
         #expect(try await redeliver(one) == [[0, 0]])
-        // The second of "a", and "c"; then "b"; the first of "a" has the second before it.
+        // The second of "a", and "c"; then "b"; the first of "a" waits for the second.
         #expect(try await redeliver(filter) == [[2, 2], [1, 1], [1, 0]])
         let launches = try await stage.launches()
         #expect(
             launches.map(\.state.name) == ["exhausted", "pending", "completed", "pending", "pending", "pending"])
         let session = try #require(launches[3].session)
-        #expect(try await stage.store.session(session).openLaunch == launches[3].launchId)
-        // What was asked for goes before what comes by itself.
+        #expect(try await stage.store.sessions.read(session).openLaunch == launches[3].launchId)
+        // Requested redeliveries precede scheduled attempts.
         #expect(Set(try await stage.claim(limit: 3).map(\.sessionIdentifier)) == ["a", "b", "c"])
-        // What is under way is not sent twice.
+        // An attempt in flight is not repeated.
         one.states = [.delivering]
         (one.createdAfter, one.createdBefore) = (nil, nil)
         #expect(try await redeliver(one) == [[0, 0], [1, 0], [0, 0], [0, 0]])
     }
 
-    @Test func `Completed while under way stays completed`() async throws {
+    @Test func `A launch that is completed during its attempt stays completed`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
-        _ = try await stage.store.answer(
+        _ = try await stage.store.launches.answer(
             launch.launchId, app: stage.app, with: .completed(through: nil), epoch: nil, at: stage.now)
         for verdict: LaunchReport.Verdict in [
             failed, .succeeded(nil), .succeeded(.completed(through: nil)), .interrupted,
@@ -194,39 +194,38 @@ import Testing
         }
     }
 
-    @Test func `A deadline that passes is a failed attempt, a lease that ends is none`() async throws {
+    @Test func `A missed deadline is a failed attempt, an expired lease is none`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         try await stage.report(try await stage.claim()[0], .succeeded(nil))
         stage.advance(by: .seconds(60))
-        #expect(try await stage.store.launchAgenda(at: stage.now).hasExpired)
-        _ = try await stage.store.expireLaunches(at: stage.now, limit: 10) { 0.5 }
+        #expect(try await stage.store.launches.agenda(at: stage.now).hasExpired)
+        _ = try await stage.store.launches.expire(at: stage.now, limit: 10) { 0.5 }
         let due = stage.now + .milliseconds(5500)
         #expect(try await stage.launches()[0].state == .pending(attempts: 1, nextAttemptAt: due))
         stage.advance(to: due)
         _ = try await stage.claim()
         stage.advance(by: .seconds(60))
-        _ = try await stage.store.expireLaunches(at: stage.now, limit: 10) { 0 }
+        _ = try await stage.store.launches.expire(at: stage.now, limit: 10) { 0 }
         #expect(try await stage.launches()[0].state == .pending(attempts: 1, nextAttemptAt: stage.now))
     }
 
-    @Test func `After a crash what was under way goes out again`() async throws {
+    @Test func `After a crash the attempts in flight are repeated`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
-        _ = try await stage.store.freezeBody([7], of: launch.id)
+        _ = try await stage.store.launches.freezeBody([7], of: launch.id)
         stage.store.close()
         let store = try await LaunchStage.open(stage.folder)
         defer { store.close() }
-        _ = try await store.recoverLaunches(at: stage.now)
+        _ = try await store.launches.recover(at: stage.now)
         let again = try await LaunchStage.claim(store, limit: 1, at: stage.now)
         #expect(again.map(\.launchId) == [launch.launchId])
         #expect(again[0].attempt == 1)
         #expect(again[0].body == [7])
     }
 
-    @Test func `What fell due during a long stop goes out one after the other, after a short one at once`() async throws
-    {
+    @Test func `After a long stop due launches are sent one after the other, after a short one at once`() async throws {
         for (stop, expected) in [(Duration.seconds(50), [4, 4, 4]), (.seconds(7200), [1, 2, 4])] {
             let stage = try await LaunchStage()
             for number in 0..<4 { try await stage.finishTask(in: "\(number)") }
@@ -234,7 +233,7 @@ import Testing
             stage.store.close()
             let store = try await LaunchStage.open(stage.folder)
             defer { store.close() }
-            _ = try await store.recoverLaunches(at: stage.now)
+            _ = try await store.launches.recover(at: stage.now)
             var counts: [Int] = []
             for wait in [0, 200, 400] {
                 stage.advance(by: .milliseconds(wait))
@@ -253,7 +252,7 @@ import Testing
             _ session: String? = nil, _ states: Set<LaunchState.Phase> = [], _ kinds: Set<LaunchKind> = [],
             after: Int64 = 0
         ) async throws -> [String?] {
-            try await stage.store.launches(
+            try await stage.store.launches.list(
                 of: stage.app, session: session, states: states, kinds: kinds, after: after, limit: 2
             ).map(\.launch.sessionIdentifier)
         }
@@ -282,7 +281,8 @@ import Testing
         #expect(try await stage.claim().count == 1)
     }
 
-    @Test func `Pausing parks what waits and what is under way, and the answer counts all the same`() async throws {
+    @Test func `Pausing parks pending and delivering launches, and a response still completes its launch`() async throws
+    {
         let stage = try await LaunchStage()
         for name in ["a", "b"] { try await stage.finishTask(in: name) }
         let launch = try await stage.claim(limit: 1)[0]
@@ -293,27 +293,29 @@ import Testing
         #expect(try await stage.claim().isEmpty)
     }
 
-    @Test func `Force quit parks everything, and nothing new is made until activate`() async throws {
+    @Test func `Force quit parks all launches, and no new one is created until activation`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         try await stage.change { $0.isForceQuit = true }
         let session = try await stage.finishTask(in: "b")
         #expect(try await stage.launches().map(\.state) == [.parked(attempts: 0, reason: .forceQuit)])
         try await stage.change { $0.isForceQuit = false }
-        _ = try await stage.store.askLaunchRules(of: [session], at: stage.now)
+        _ = try await stage.store.launches.askRules(of: [session], at: stage.now)
         #expect(try await stage.launches().map(\.state.name) == ["pending", "pending"])
     }
 
-    @Test func `A breaker opens after five failures over half a minute, and one probe closes it`() async throws {
+    @Test func `The circuit breaker opens after five failures over half a minute, and one probe closes it`()
+        async throws
+    {
         let stage = try await LaunchStage()
         for number in 0..<6 { try await stage.finishTask(in: "s\(number)") }
         for launch in try await stage.claim() { try await stage.report(launch, failed) }
         stage.advance(by: .seconds(31))
         let fifth = try await stage.claim(limit: 1)[0]
         try await stage.report(fifth, failed)
-        // Open: what is due is put off, without a charge.
+        // Open: due launches are delayed without a charge.
         #expect(try await stage.claim().isEmpty)
-        let agenda = try await stage.store.launchAgenda(at: stage.now)
+        let agenda = try await stage.store.launches.agenda(at: stage.now)
         #expect(!agenda.hasDueLaunches)
         #expect(agenda.next == stage.now + .seconds(30))
         try await stage.finishTask(in: "new")
@@ -326,13 +328,14 @@ import Testing
         #expect(try await stage.claim().count == 4)
     }
 
-    @Test func `After five days of failures the webhook is disabled, and enabled again starts afresh`() async throws {
+    @Test func `After five days of failures the webhook is disabled, and enabling it resets the failures`() async throws
+    {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         for attempt in 0..<12 {
             let launch = try #require(try await stage.claim().first)
             try await stage.report(launch, failed)
-            let webhook = try await stage.store.app(stage.app).webhook
+            let webhook = try await stage.store.apps.read(stage.app).webhook
             #expect(webhook.state == (attempt < 11 ? .enabled : .disabled))
             #expect((webhook.disabledReason == nil) == (attempt < 11))
             if attempt == 10 {
@@ -344,29 +347,29 @@ import Testing
         }
         #expect(try await stage.launches().map(\.state.name) == ["exhausted", "parked"])
         try await stage.webhook { $0.state = .enabled }
-        #expect(try await stage.store.app(stage.app).webhook.disabledReason == nil)
+        #expect(try await stage.store.apps.read(stage.app).webhook.disabledReason == nil)
         try await stage.report(try await stage.claim()[0], failed)
-        #expect(try await stage.store.app(stage.app).webhook.state == .enabled)
+        #expect(try await stage.store.apps.read(stage.app).webhook.state == .enabled)
     }
 
     @Test func `410 disables at once`() async throws {
         let stage = try await LaunchStage()
         for name in ["a", "b"] { try await stage.finishTask(in: name) }
         try await stage.report(try await stage.claim(limit: 1)[0], .gone)
-        #expect(try await stage.store.app(stage.app).webhook.state == .disabled)
+        #expect(try await stage.store.apps.read(stage.app).webhook.state == .disabled)
         #expect(
             try await stage.launches().map(\.state) == [
                 .parked(attempts: 1, reason: .disabled), .parked(attempts: 0, reason: .disabled),
             ])
     }
 
-    @Test func `Finished launches are dropped after a month`() async throws {
+    @Test func `Finished launches are deleted after a month`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         try await stage.report(try await stage.claim()[0], .succeeded(.completed(through: nil)))
         try await stage.finishTask(in: "b")
-        stage.advance(by: Store.launchRetention)
-        #expect(try await !stage.store.clean(.launches, at: stage.now, rows: 30).hasMore)
+        stage.advance(by: Store.Launches.retention)
+        #expect(try await !stage.store.upkeep.clean(.launches, at: stage.now, rows: 30).hasMore)
         #expect(try await stage.launches().map(\.sessionIdentifier) == ["b"])
     }
 }

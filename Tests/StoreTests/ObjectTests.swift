@@ -5,70 +5,73 @@ import Testing
 
 @testable import Store
 
-/// Objects in the bucket of contents: each is noted, or named, or both are over.
+/// Objects in the bucket of contents: each has an upload row or a reference, or is removed.
 struct ObjectTests {
-    /// Keys that are to be removed.
+    /// Keys of objects to be removed.
     private func useless(_ fixture: StoreFixture) async throws -> [String] {
-        try await fixture.store.uselessUploads(of: Store.contentsBucket, at: fixture.now, limit: 10).map(\.key)
+        try await fixture.store.files.uselessUploads(of: Store.Files.contentsBucket, at: fixture.now, limit: 10).map(
+            \.key)
     }
 
     /// A completed download whose content is an object.
     private func content(_ key: String, _ fixture: StoreFixture, in session: SessionRecord) async throws -> TaskRecord {
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
-        _ = try await fixture.store.beginUpload(
-            of: task.id, bucket: Store.contentsBucket, key: key, at: fixture.now)
+        _ = try await fixture.store.files.beginUpload(
+            of: task.id, bucket: Store.Files.contentsBucket, key: key, at: fixture.now)
         #expect(try await useless(fixture) == [])
         let content = NewContent(
             place: .object(key), length: 100_000, digest: ContentDigest(algorithm: .sha256, value: "d"))
         let settlement = Settlement(
             task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content))
-        _ = try await fixture.store.settle([settlement], at: fixture.now)
+        _ = try await fixture.store.tasks.settle([settlement], at: fixture.now)
         return task
     }
 
-    @Test func `The commit that names an object forgets its note, and the one that drops it notes it again`()
+    @Test func `The commit that names an object removes its upload row, and the one that drops it adds a row`()
         async throws
     {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await content("k", fixture, in: session)
-        #expect(try await fixture.store.isNamed(object: "k"))
-        #expect(try await fixture.store.namesObjects())
+        #expect(try await fixture.store.files.isNamed(object: "k"))
+        #expect(try await fixture.store.files.namesObjects())
         #expect(try await useless(fixture) == [])
         #expect(
-            try await fixture.store.content(of: task.id).place == .objects([StoredObject(key: "k", length: 100_000)]))
-        _ = try await fixture.store.claimContent(of: task.id, at: fixture.now)
-        #expect(try await !fixture.store.isNamed(object: "k"))
-        #expect(try await fixture.store.isKnown(object: "k"))
-        let found = try await fixture.store.uselessUploads(of: Store.contentsBucket, at: fixture.now, limit: 10)
+            try await fixture.store.files.content(of: task.id).place
+                == .objects([StoredObject(key: "k", length: 100_000)]))
+        _ = try await fixture.store.files.claimContent(of: task.id, at: fixture.now)
+        #expect(try await !fixture.store.files.isNamed(object: "k"))
+        #expect(try await fixture.store.files.isKnown(object: "k"))
+        let found = try await fixture.store.files.uselessUploads(
+            of: Store.Files.contentsBucket, at: fixture.now, limit: 10)
         #expect(found.map(\.key) == ["k"] && found.map(\.isObject) == [true])
-        try await fixture.store.forgetUpload(row: found[0].row, id: found[0].id)
-        #expect(try await !fixture.store.isKnown(object: "k"))
-        #expect(try await !fixture.store.namesObjects())
+        try await fixture.store.files.forgetUpload(row: found[0].row, id: found[0].id)
+        #expect(try await !fixture.store.files.isKnown(object: "k"))
+        #expect(try await !fixture.store.files.namesObjects())
     }
 
-    @Test func `What comes after the end of its task is to be removed`() async throws {
+    @Test func `A content that arrives after the end of its task is scheduled for removal`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
-        _ = try await fixture.store.command(.cancel(reason: nil), task: task.id, at: fixture.now)
+        _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: task.id, at: fixture.now)
         let content = NewContent(
             place: .object("late"), length: 100_000, digest: ContentDigest(algorithm: .sha256, value: "d"))
         let settlement = Settlement(
             task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content))
-        _ = try await fixture.store.settle([settlement], at: fixture.now)
+        _ = try await fixture.store.tasks.settle([settlement], at: fixture.now)
         #expect(try await useless(fixture) == ["late"])
     }
 
-    @Test func `An object that is removed, or being removed, gets no new name`() async throws {
+    @Test func `An object that is removed or scheduled for removal gets no new reference`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await content("k", fixture, in: session)
         let object = StoredObject(key: "k", length: 100_000)
         func name(_ id: String) async throws {
-            _ = try await fixture.store.addBody(
+            _ = try await fixture.store.files.addBody(
                 id, app: session.app, place: .objects([object]), length: 100_000, digest: "d", mediaType: nil,
                 isComplete: true, limit: .max, at: fixture.now)
         }
@@ -78,103 +81,105 @@ struct ObjectTests {
             new.body = body
             return try await fixture.create(new, in: session)
         }
-        // What a row names cannot be taken for removal.
-        let row = try await fixture.store.beginUpload(
-            of: TaskID(0), bucket: Store.contentsBucket, key: "k", at: fixture.now)
-        #expect(try await !fixture.store.claimRemoval(ofObject: "k", row: row))
-        _ = try await fixture.store.claimContent(of: task.id, at: fixture.now)
-        let found = try await fixture.store.uselessUploads(of: Store.contentsBucket, at: fixture.now, limit: 10)
-        #expect(try await fixture.store.claimRemoval(ofObject: "k", row: try #require(found.first).row))
+        // A referenced object cannot be removed.
+        let row = try await fixture.store.files.beginUpload(
+            of: TaskID(0), bucket: Store.Files.contentsBucket, key: "k", at: fixture.now)
+        #expect(try await !fixture.store.files.claimRemoval(ofObject: "k", row: row))
+        _ = try await fixture.store.files.claimContent(of: task.id, at: fixture.now)
+        let found = try await fixture.store.files.uselessUploads(
+            of: Store.Files.contentsBucket, at: fixture.now, limit: 10)
+        #expect(try await fixture.store.files.claimRemoval(ofObject: "k", row: try #require(found.first).row))
         await #expect(throws: ObjectGone.self) { try await name("while it is removed") }
         await #expect(throws: DomainError.contentNotFound(index: 0)) { _ = try await relay() }
-        for upload in found { try await fixture.store.forgetUpload(row: upload.row, id: upload.id) }
+        for upload in found { try await fixture.store.files.forgetUpload(row: upload.row, id: upload.id) }
         await #expect(throws: ObjectGone.self) { try await name("after it was removed") }
-        #expect(try await fixture.store.app(session.app).storedBytes == 0)
+        #expect(try await fixture.store.apps.read(session.app).storedBytes == 0)
     }
 
-    @Test func `An object stays for as long as one of two names it`() async throws {
+    @Test func `An object stays while one of its two references exists`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await content("k", fixture, in: session)
         let object = StoredObject(key: "k", length: 100_000)
-        _ = try await fixture.store.beginUpload(
-            of: TaskID(0), bucket: Store.contentsBucket, key: "l", at: fixture.now)
-        let body = try await fixture.store.addBody(
+        _ = try await fixture.store.files.beginUpload(
+            of: TaskID(0), bucket: Store.Files.contentsBucket, key: "l", at: fixture.now)
+        let body = try await fixture.store.files.addBody(
             "body", app: session.app, place: .objects([object, StoredObject(key: "l", length: 5)]), length: 100_005,
             digest: "d", mediaType: nil, isComplete: true, limit: .max, at: fixture.now)
         #expect(body.place == .objects([object, StoredObject(key: "l", length: 5)]))
-        _ = try await fixture.store.claimContent(of: task.id, at: fixture.now)
+        _ = try await fixture.store.files.claimContent(of: task.id, at: fixture.now)
         #expect(try await useless(fixture) == [])
-        _ = try await fixture.store.deleteBody("body", app: session.app, at: fixture.now)
+        _ = try await fixture.store.files.deleteBody("body", app: session.app, at: fixture.now)
         #expect(try await useless(fixture) == ["k", "l"])
-        #expect(try await fixture.store.app(session.app).storedBytes == 0)
+        #expect(try await fixture.store.apps.read(session.app).storedBytes == 0)
     }
 
-    @Test func `Of two who append at the same place one is too late`() async throws {
+    @Test func `Of two concurrent appends at one offset the second is refused`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
-        _ = try await fixture.store.addBody(
+        _ = try await fixture.store.files.addBody(
             "body", app: session.app, place: .objects([]), length: 0, digest: nil, mediaType: nil, isComplete: false,
             draftDigest: DraftDigest(), limit: .max, at: fixture.now)
         func append(_ key: String, at offset: Int64, digest: String? = nil) async throws -> BodyRecord? {
-            _ = try await fixture.store.beginUpload(
-                of: TaskID(0), bucket: Store.contentsBucket, key: key, at: fixture.now)
-            return try await fixture.store.appendBody(
+            _ = try await fixture.store.files.beginUpload(
+                of: TaskID(0), bucket: Store.Files.contentsBucket, key: key, at: fixture.now)
+            return try await fixture.store.files.appendBody(
                 "body", app: session.app, at: offset, [StoredObject(key: key, length: 3)], digest: digest,
                 DraftDigest { $0.rest = key }, limit: .max, at: fixture.now)
         }
         #expect(try await append("a", at: 0)?.length == 3)
         #expect(try await append("b", at: 0) == nil)
-        let draft = try await fixture.store.body("body", app: session.app)
+        let draft = try await fixture.store.files.body("body", app: session.app)
         #expect(draft.length == 3 && draft.draftDigest?.rest == "a" && !draft.isComplete)
         #expect(draft.place == .objects([StoredObject(key: "a", length: 3)]))
         let whole = try #require(try await append("c", at: 3, digest: "d"))
         #expect(whole.isComplete && whole.draftDigest == nil && whole.length == 6)
         #expect(try await append("e", at: 6) == nil)
-        #expect(try await fixture.store.app(session.app).storedBytes == 6)
+        #expect(try await fixture.store.apps.read(session.app).storedBytes == 6)
     }
 
-    @Test func `An upload that resume data keeps is needed for a day, or by the task that goes on with it`()
+    @Test func `An upload of resume data is needed for a day, or by the task that resumes it`()
         async throws
     {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         func cancelled(_ key: String, nonce: [UInt8]) async throws -> MultipartUpload {
             let task = try await fixture.create(fixture.download(), in: session)
-            let row = try await fixture.store.beginUpload(
-                of: task.id, bucket: Store.contentsBucket, key: key, at: fixture.now)
+            let row = try await fixture.store.files.beginUpload(
+                of: task.id, bucket: Store.Files.contentsBucket, key: key, at: fixture.now)
             let upload = MultipartUpload {
                 $0.row = row
                 $0.key = key
             }
-            _ = try await fixture.store.cancel(task.id, keeping: upload, length: 10, nonce: nonce, at: fixture.now)
+            _ = try await fixture.store.tasks.cancel(
+                task.id, keeping: upload, length: 10, nonce: nonce, at: fixture.now)
             return upload
         }
         let (unused, used) = (try await cancelled("k", nonce: [1]), try await cancelled("l", nonce: [2]))
-        #expect(try await fixture.store.kept(for: [1], app: session.app, at: fixture.now) == .upload(unused))
+        #expect(try await fixture.store.tasks.kept(for: [1], app: session.app, at: fixture.now) == .upload(unused))
         var order = fixture.download()
         order.resumeNonce = [2]
         order.progress = TaskProgress()
-        order.progress?.multipart = used
+        order.progress?.kept = .parts(used, nil)
         let next = try await fixture.create(order, in: session)
         #expect(try await useless(fixture) == [])
-        fixture.advance(Store.resumeDataPeriod)
+        fixture.advance(Store.Tasks.resumeDataPeriod)
         #expect(try await useless(fixture) == ["k"])
-        _ = try await fixture.store.command(.cancel(reason: nil), task: next.id, at: fixture.now)
+        _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: next.id, at: fixture.now)
         #expect(try await Set(useless(fixture)) == ["k", "l"])
     }
 
-    @Test func `An upload that resume data keeps is of no use when its app is deleted`() async throws {
+    @Test func `An upload of resume data is not needed after its app is deleted`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
-        let row = try await fixture.store.beginUpload(
-            of: task.id, bucket: Store.contentsBucket, key: "k", at: fixture.now)
+        let row = try await fixture.store.files.beginUpload(
+            of: task.id, bucket: Store.Files.contentsBucket, key: "k", at: fixture.now)
         let upload = MultipartUpload { $0.row = row }
-        _ = try await fixture.store.cancel(task.id, keeping: upload, length: 10, nonce: [1], at: fixture.now)
+        _ = try await fixture.store.tasks.cancel(task.id, keeping: upload, length: 10, nonce: [1], at: fixture.now)
         try await expectSoundLedger(fixture)
         #expect(try await useless(fixture) == [])
-        _ = try await fixture.store.deleteApp(session.app)
+        _ = try await fixture.store.apps.delete(session.app)
         try await fixture.clean()
         #expect(try await useless(fixture) == ["k"])
     }

@@ -3,12 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// How SQLite carries out each statement of the store: by an index, and in its order.
-///
-/// The statements are read from the sources, so that none can be forgotten: every call of a connection starts with its
-/// literal.
+/// SQLite's plan of each statement of the store: by an index, and in its order.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct QueryPlanTests {
-    /// Statements that scan or sort, by how they begin, and what bounds them.
+    /// Statements that scan or sort, by their beginning, with their bound.
     private static let reasoned: [(beginning: String, bound: String)] = [
         ("SELECT DISTINCT node FROM useless_file", "files that are to be removed, when a node has died"),
         ("SELECT app FROM deleted_app ORDER BY app LIMIT 100", "in the order of its key, a hundred"),
@@ -35,7 +32,9 @@ import Testing
             "SELECT id, app, state, kind, expires_at FROM launch WHERE state IN ('delivering', 'launched')",
             "sorts the launches that wait for an answer or an app: those in flight"
         ),
-        ("SELECT 0 FROM question WHERE releasing = 1 LIMIT 1", "the first of an index of those alone"),
+        ("SELECT 0 WHERE EXISTS (SELECT 1 FROM question WHERE releasing = 1)", "the first of indexes of those alone"),
+        ("SELECT id FROM flight WHERE releasing = 1 ORDER BY id LIMIT 20", "twenty of an index of those alone"),
+        ("SELECT id FROM cached WHERE app = (SELECT app FROM cache", "the first of an index by size, then by age"),
         (
             "SELECT public_id FROM question WHERE releasing = 1 ORDER BY id LIMIT 20",
             "twenty of an index of those alone"
@@ -85,14 +84,9 @@ import Testing
     private static let counted = "an index of those alone, as many as are asked for"
     private static let lostKey = "once, when an operator gives up what the master key sealed"
 
-    private struct Statement {
-        var file: String
-        var sql: String
-    }
-
-    @Test func `No statement scans or sorts but those whose bound is told`() async throws {
+    @Test func `No statement scans or sorts unless it is listed with its bound`() async throws {
         let fixture = try await StoreFixture()
-        let statements = try Self.statements()
+        let statements = try StoreStatement.all().filter { !$0.isOfServer }
         #expect(statements.count > 150)
         var handle: OpaquePointer?
         try #require(sqlite3_open_v2(fixture.folder.file("test.db"), &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)
@@ -106,15 +100,17 @@ import Testing
                 step.hasPrefix("SCAN") && step != "SCAN CONSTANT ROW" || step.contains("TEMP B-TREE")
             }
             if faults.isEmpty { continue }
-            let reason = Self.reasoned.first { statement.sql.hasPrefix($0.beginning) }
-            #expect(reason != nil, "\(statement.file): \(statement.sql)\n\(faults.joined(separator: "\n"))")
+            let reason = Self.reasoned.first { statement.words.hasPrefix($0.beginning) }
+            #expect(
+                reason != nil,
+                "\(statement.file):\(statement.line): \(statement.words)\n\(faults.joined(separator: "\n"))")
             if let reason { unused.remove(reason.beginning) }
         }
         #expect(unused.isEmpty, "listed, but nothing to be listed for")
         #expect(idle.isEmpty, "indexes that no statement uses")
     }
 
-    @Test func `A statement that scans is seen`() async throws {
+    @Test func `A statement that scans is detected`() async throws {
         let fixture = try await StoreFixture()
         var handle: OpaquePointer?
         try #require(sqlite3_open_v2(fixture.folder.file("test.db"), &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)
@@ -126,7 +122,7 @@ import Testing
         try texts("EXPLAIN QUERY PLAN " + sql, column: 3, handle)
     }
 
-    /// Those that statements are to use: not what keeps a key unique.
+    /// The indexes for statements, without those of unique keys.
     private static func indexes(_ handle: OpaquePointer?) throws -> [String] {
         try texts("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL", column: 0, handle)
     }
@@ -141,31 +137,5 @@ import Testing
             if let text = sqlite3_column_text(statement, column) { texts.append(String(cString: text)) }
         }
         return texts
-    }
-
-    // MARK: Reading the sources
-
-    private static func statements() throws -> [Statement] {
-        let folder = "\(repository)/Sources/Store"
-        let files = try FileManager.default.subpathsOfDirectory(atPath: folder).sorted()
-        return try files.filter { $0.hasSuffix(".swift") && !$0.hasSuffix("/Schema.swift") }.flatMap { file in
-            let source = try String(contentsOfFile: "\(folder)/\(file)", encoding: .utf8)
-            let calls = source.matches(
-                of: /db\.(?:executeAll|execute|change|allOfEach|ask|insert|first|exists|all|forEach)\(\s*/)
-            #expect(source.matches(of: /db\.execute\(/).count == source.matches(of: /\.execute\(/).count, "\(file)")
-            return calls.compactMap { call in
-                let sql = literal(source[call.range.upperBound...])
-                #expect(sql != nil, "\(file): \(source[call.range.lowerBound...].prefix(80))")
-                return sql.map { Statement(file: file, sql: $0) }
-            }
-        }
-    }
-
-    /// The string literal that a text begins with, on one line.
-    private static func literal(_ text: Substring) -> String? {
-        guard let match = text.prefixMatch(of: /"""(?s:(.*?))"""/)?.1 ?? text.prefixMatch(of: /"([^"]*)"/)?.1 else {
-            return nil
-        }
-        return match.replacing("\\\n", with: " ").split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
 }

@@ -15,28 +15,28 @@ struct QuestionTests {
     }
 
     @Test
-    func `A question has its event and waits; the answer lets the task go on`() async throws {
+    func `A question has an event and makes its task wait, and the answer resumes the task`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
         #expect(try await fixture.kinds(session) == [.didReceiveChallenge])
-        #expect(try await fixture.store.task(task).phase == .awaitingAnswer)
-        let open = try await fixture.store.question("q1", app: session.app)
+        #expect(try await fixture.store.tasks.read(task).phase == .awaitingAnswer)
+        let open = try await fixture.store.questions.read("q1", app: session.app)
         #expect(open.state == .open)
         #expect(open.question.protectionSpace?.realm == "r")
         let answer = Answer(disposition: .useCredential, credential: Credential(user: "u", password: "canary-password"))
-        let (answered, aftermath) = try await fixture.store.answer(
+        let (answered, aftermath) = try await fixture.store.questions.answer(
             "q1", app: session.app, with: answer, origin: nil, at: fixture.now)
         #expect(answered.state.phase == .answered)
         #expect(answered.state.disposition == .useCredential)
         #expect(aftermath.hasQueuedTasks)
-        #expect(try await fixture.store.answerGiven(to: "q1")?.answer == answer)
+        #expect(try await fixture.store.questions.answerGiven(to: "q1")?.answer == answer)
         let claimed = try #require(try await fixture.claim().first)
         let step = AuthenticationStep(
             questionId: "q1", disposition: .useCredential, space: open.question.protectionSpace)
         #expect(claimed.progress.authentication == [step])
         await #expect(throws: DomainError.questionAnswered) {
-            try await fixture.store.answer("q1", app: session.app, with: answer, origin: nil, at: fixture.now)
+            try await fixture.store.questions.answer("q1", app: session.app, with: answer, origin: nil, at: fixture.now)
         }
         try await expectSoundLedger(fixture)
     }
@@ -56,7 +56,7 @@ struct QuestionTests {
         ]
         for (place, states) in filters {
             func names(_ span: ListSpan, after cursor: Int64 = 0, limit: Int = 10) async throws -> [String] {
-                try await fixture.store.questions(
+                try await fixture.store.questions.list(
                     of: session.app, session: place, states: states, span, after: cursor, limit: limit
                 ).map(\.question.questionId)
             }
@@ -75,46 +75,46 @@ struct QuestionTests {
         let session = try await fixture.makeSession()
         _ = try await asked(fixture, session)
         let other = try await fixture.makeApp()
-        await #expect(throws: DomainError.notFound) { try await fixture.store.question("q1", app: other) }
+        await #expect(throws: DomainError.notFound) { try await fixture.store.questions.read("q1", app: other) }
         await #expect(throws: DomainError.notFound) {
-            try await fixture.store.answer(
+            try await fixture.store.questions.answer(
                 "q1", app: other, with: Answer(disposition: .cancel), origin: nil, at: fixture.now)
         }
         #expect(
-            try await fixture.store.questions(of: other, session: nil, states: [], after: 0, limit: 10).isEmpty)
-        let own = try await fixture.store.questions(
+            try await fixture.store.questions.list(of: other, session: nil, states: [], after: 0, limit: 10).isEmpty)
+        let own = try await fixture.store.questions.list(
             of: session.app, session: session.id, states: [.open], after: 0, limit: 10)
         #expect(own.map(\.question.questionId) == ["q1"])
     }
 
     @Test
-    func `Cancelling the challenge cancels the task`() async throws {
+    func `An answer that cancels the challenge cancels the task`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.questions.answer(
             "q1", app: session.app, with: Answer(disposition: .cancelAuthenticationChallenge), origin: nil,
             at: fixture.now)
-        let cancelled = try await fixture.store.task(task)
+        let cancelled = try await fixture.store.tasks.read(task)
         #expect(cancelled.outcome == .cancelled)
         #expect(cancelled.result?.error?.code == .cancelled)
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `Nobody answers: that task fails alone`() async throws {
+    func `An unanswered question fails its task alone`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
         let other = try await fixture.create(fixture.download(), in: session)
-        #expect(try await fixture.store.nextDueTime() == fixture.now + .seconds(24 * 3600))
+        #expect(try await fixture.store.tasks.nextDueTime() == fixture.now + .seconds(24 * 3600))
         fixture.advance(.seconds(24 * 3600))
-        _ = try await fixture.store.expireQuestions(at: fixture.now, limit: 10)
-        #expect(try await fixture.store.task(task).result?.error?.code == .userAuthenticationRequired)
-        #expect(try await fixture.store.question("q1", app: session.app).state == .expired)
-        #expect(try await fixture.store.task(other.id).outcome == nil)
+        _ = try await fixture.store.questions.expire(at: fixture.now, limit: 10)
+        #expect(try await fixture.store.tasks.read(task).result?.error?.code == .userAuthenticationRequired)
+        #expect(try await fixture.store.questions.read("q1", app: session.app).state == .expired)
+        #expect(try await fixture.store.tasks.read(other.id).outcome == nil)
         await #expect(throws: DomainError.questionAnswered) {
-            try await fixture.store.answer(
+            try await fixture.store.questions.answer(
                 "q1", app: session.app, with: Answer(disposition: .performDefaultHandling), origin: nil,
                 at: fixture.now)
         }
@@ -122,49 +122,49 @@ struct QuestionTests {
     }
 
     @Test
-    func `An answer after the deadline is refused, whether or not somebody swept since`() async throws {
+    func `An answer after the deadline is refused, before and after the sweep`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
         fixture.advance(.seconds(24 * 3600))
         await #expect(throws: DomainError.questionAnswered) {
-            try await fixture.store.answer(
+            try await fixture.store.questions.answer(
                 "q1", app: session.app, with: Answer(disposition: .performDefaultHandling), origin: nil,
                 at: fixture.now)
         }
-        #expect(try await fixture.store.task(task).phase == .awaitingAnswer)
-        _ = try await fixture.store.expireQuestions(at: fixture.now, limit: 10)
-        #expect(try await fixture.store.task(task).result?.error?.code == .userAuthenticationRequired)
+        #expect(try await fixture.store.tasks.read(task).phase == .awaitingAnswer)
+        _ = try await fixture.store.questions.expire(at: fixture.now, limit: 10)
+        #expect(try await fixture.store.tasks.read(task).result?.error?.code == .userAuthenticationRequired)
     }
 
     @Test
-    func `A task suspended with a question open waits for its answer again`() async throws {
+    func `A task that was suspended with an open question waits for its answer again`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
-        _ = try await fixture.store.command(.suspend, task: task, at: fixture.now)
-        #expect(try await fixture.store.command(.resume, task: task, at: fixture.now).0.phase == .awaitingAnswer)
-        _ = try await fixture.store.command(.suspend, task: task, at: fixture.now)
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.tasks.command(.suspend, task: task, at: fixture.now)
+        #expect(try await fixture.store.tasks.command(.resume, task: task, at: fixture.now).0.phase == .awaitingAnswer)
+        _ = try await fixture.store.tasks.command(.suspend, task: task, at: fixture.now)
+        _ = try await fixture.store.questions.answer(
             "q1", app: session.app, with: Answer(disposition: .performDefaultHandling), origin: nil, at: fixture.now)
-        #expect(try await fixture.store.task(task).phase == .suspended)
-        #expect(try await fixture.store.command(.resume, task: task, at: fixture.now).0.phase == .queued)
+        #expect(try await fixture.store.tasks.read(task).phase == .suspended)
+        #expect(try await fixture.store.tasks.command(.resume, task: task, at: fixture.now).0.phase == .queued)
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `A delayed request goes on as it is, or with a new request in its new lane`() async throws {
+    func `A delayed request proceeds unchanged, or with a new request in its new lane`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let first = try await asked(fixture, session, .delayedRequest)
         let second = try await asked(fixture, session, .delayedRequest)
         #expect(try await fixture.kinds(session) == [.willBeginDelayedRequest, .willBeginDelayedRequest])
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.questions.answer(
             "q1", app: session.app, with: Answer(disposition: .continueLoading), origin: nil, at: fixture.now)
         let request = TransferRequest(
             url: "https://other.example/x", method: "GET",
             headers: HTTPFields([HTTPField(name: "Authorization", value: "canary-fresh")]))
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.questions.answer(
             "q2", app: session.app, with: Answer(disposition: .useNewRequest, request: request),
             origin: "https://other.example:443", at: fixture.now)
         let claimed = try await fixture.claim().sorted { $0.number < $1.number }
@@ -180,46 +180,46 @@ struct QuestionTests {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
-        _ = try await fixture.store.command(.cancel(reason: nil), task: task, at: fixture.now)
-        #expect(try await fixture.store.question("q1", app: session.app).state == .expired)
-        #expect(try await fixture.store.nextDueTime() == nil)
+        _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: task, at: fixture.now)
+        #expect(try await fixture.store.questions.read("q1", app: session.app).state == .expired)
+        #expect(try await fixture.store.tasks.nextDueTime() == nil)
     }
 }
 
 struct AttachmentVerbTests {
     @Test
-    func `One lease at a time; the fenced client neither acknowledges nor renews`() async throws {
+    func `One lease is valid at a time, and a fenced client neither acknowledges nor renews`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
         let store = fixture.store
         func take(_ takeover: Bool) async throws -> Int64? {
-            try await store.attach(
+            try await store.sessions.attach(
                 .take(ttl: .seconds(30), launchId: nil, takeover: takeover), to: session.id, at: fixture.now
             ).0.attachment?.epoch
         }
         #expect(try await take(false) == 1)
         await #expect(throws: DomainError.sessionInUse) { try await take(false) }
-        _ = try await store.attach(.renew(epoch: 1, ttl: .seconds(60)), to: session.id, at: fixture.now)
+        _ = try await store.sessions.attach(.renew(epoch: 1, ttl: .seconds(60)), to: session.id, at: fixture.now)
         await #expect(throws: DomainError.attachmentFenced) {
-            try await store.acknowledge(through: 1, epoch: nil, in: session.id, at: fixture.now)
+            try await store.sessions.acknowledge(through: 1, epoch: nil, in: session.id, at: fixture.now)
         }
         #expect(try await take(true) == 2)
         await #expect(throws: DomainError.attachmentFenced) {
-            try await store.attach(.renew(epoch: 1, ttl: .seconds(30)), to: session.id, at: fixture.now)
+            try await store.sessions.attach(.renew(epoch: 1, ttl: .seconds(30)), to: session.id, at: fixture.now)
         }
         for epoch in [nil, 1] as [Int64?] {
             await #expect(throws: DomainError.attachmentFenced) {
-                try await store.acknowledge(through: 1, epoch: epoch, in: session.id, at: fixture.now)
+                try await store.sessions.acknowledge(through: 1, epoch: epoch, in: session.id, at: fixture.now)
             }
         }
-        _ = try await store.acknowledge(through: 1, epoch: 2, in: session.id, at: fixture.now)
+        _ = try await store.sessions.acknowledge(through: 1, epoch: 2, in: session.id, at: fixture.now)
         fixture.advance(.seconds(100))
-        // Once one was taken over, nobody acts without the epoch any more.
+        // After a takeover every client needs the epoch.
         await #expect(throws: DomainError.attachmentFenced) {
-            try await store.acknowledge(through: 2, epoch: nil, in: session.id, at: fixture.now)
+            try await store.sessions.acknowledge(through: 2, epoch: nil, in: session.id, at: fixture.now)
         }
-        _ = try await store.attach(.release(epoch: 2), to: session.id, at: fixture.now)
+        _ = try await store.sessions.attach(.release(epoch: 2), to: session.id, at: fixture.now)
         #expect(try await take(false) == 3)
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 
 struct QueueTests {
-    /// What a look at the queue showed, and asked.
+    /// The result of one scan of the queue, and its query.
     private struct Look: Sendable {
         var origins: [String] = []
         var lanesAsked = 0
@@ -29,7 +29,8 @@ struct QueueTests {
                 look.withLock { $0.lanesAsked += 1 }
                 return mayStart(lane)
             })
-        let round = try await fixture.store.advance(settling: [], after: cursor, through: sieve, at: fixture.now) {
+        let round = try await fixture.store.tasks.advance(settling: [], after: cursor, through: sieve, at: fixture.now)
+        {
             queue in
             look.withLock { $0.origins = queue.lanes.map(\.origin) }
             return pick(queue)
@@ -39,7 +40,7 @@ struct QueueTests {
     }
 
     @Test
-    func `Every app is seen in each window, however much another has queued`() async throws {
+    func `Every window contains every app, however many tasks another one has queued`() async throws {
         let fixture = try await StoreFixture()
         let crowd = try await fixture.makeSession()
         _ = try await fixture.create((0..<1500).map { fixture.download(host: "h\($0).example") }, in: crowd)
@@ -59,11 +60,11 @@ struct QueueTests {
                 return .tasks(grants.map { (queue.lanes[$0.lane].id, $0.count) })
             })
         #expect(claimed.count == 2 && claimed.contains { $0.session == modest.id })
-        #expect(seen.lanesAsked <= Store.laneWindow)
+        #expect(seen.lanesAsked <= Store.Tasks.laneWindow)
     }
 
     @Test
-    func `Every lane gets its turn, and the look at the queue ends`() async throws {
+    func `Every lane is scanned, and the scan of the queue ends`() async throws {
         let fixture = try await StoreFixture()
         var all: Set<String> = []
         for (app, count) in [700, 1, 900, 40].enumerated() {
@@ -75,7 +76,7 @@ struct QueueTests {
         var seen: Set<String> = []
         for window in 1... {
             let (found, _, isWhole) = try await look(fixture, after: &cursor)
-            #expect(found.lanesAsked <= Store.laneWindow)
+            #expect(found.lanesAsked <= Store.Tasks.laneWindow)
             seen.formUnion(found.origins)
             guard !isWhole else { break }
             try #require(window < 30)
@@ -84,21 +85,21 @@ struct QueueTests {
     }
 
     @Test
-    func `Many apps take turns by windows`() async throws {
+    func `Many apps alternate over several windows`() async throws {
         let fixture = try await StoreFixture()
-        for number in 0..<(Store.appWindow + 20) {
+        for number in 0..<(Store.Tasks.appWindow + 20) {
             let session = try await fixture.makeSession()
             _ = try await fixture.create(fixture.download(host: "h\(number).example"), in: session)
         }
         var cursor = QueueCursor()
         let (first, _, isFirstWhole) = try await look(fixture, after: &cursor)
         let (second, _, isWhole) = try await look(fixture, after: &cursor)
-        #expect(first.origins.count == Store.appWindow && !isFirstWhole)
-        #expect(Set(first.origins + second.origins).count == Store.appWindow + 20 && isWhole)
+        #expect(first.origins.count == Store.Tasks.appWindow && !isFirstWhole)
+        #expect(Set(first.origins + second.origins).count == Store.Tasks.appWindow + 20 && isWhole)
     }
 
     @Test
-    func `Lanes of a full origin are not read until it has room, and then as many as it has`() async throws {
+    func `Lanes of a full origin are not read until it has slots, and then as many as it has`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         for _ in 0..<300 {
@@ -116,7 +117,7 @@ struct QueueTests {
     }
 
     @Test
-    func `What may not start hides nothing behind it, and sessions at one origin take turns`() async throws {
+    func `A lane that may not start hides no other lane, and sessions at one origin alternate`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         var sessions: [SessionID] = []

@@ -1,14 +1,15 @@
 import Base
 import Core
+import Formats
 import TestSupport
 import Testing
 
 @testable import Store
 
-/// Many steps in any order, after which every counter, clock and event is still what the rows say.
+/// After many steps in any order every counter, clock and event still matches the rows.
 struct RandomWalkTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `Counters equal reality after any walk`(seed: UInt64) async throws {
+    func `Counters equal the rows after any walk`(seed: UInt64) async throws {
         var walk = try await Walk(seed: seed)
         for step in 0..<400 {
             let what = try await walk.step()
@@ -21,7 +22,7 @@ struct RandomWalkTests {
     }
 }
 
-/// A store to which anything may happen that its verbs allow.
+/// A store with random calls of its operations.
 struct Walk {
     let fixture: StoreFixture
     private var random: SeededGenerator
@@ -40,7 +41,7 @@ struct Walk {
             sessions.append(
                 try await fixture.makeSession(name, app: app) { $0.timeoutIntervalForResource = 2000 })
         }
-        _ = try await fixture.store.addBody(
+        _ = try await fixture.store.files.addBody(
             "body_0", app: app, place: .bytes([1]), length: 1, digest: "", mediaType: nil, isComplete: true,
             limit: .max, at: fixture.now)
     }
@@ -56,11 +57,11 @@ struct Walk {
 
     private mutating func task() async throws -> TaskID? {
         let session = session()
-        let tasks = try await fixture.store.tasks(in: session.id, TaskFilter(), after: 0, limit: 1000)
+        let tasks = try await fixture.store.tasks.list(in: session.id, TaskFilter(), after: 0, limit: 1000)
         return tasks.randomElement(using: &random)?.id
     }
 
-    /// One step. What the state does not allow is refused and must change nothing.
+    /// Performs one step. A step that the state does not permit is refused and changes nothing.
     mutating func step() async throws -> String {
         let kind = number(0..<18)
         do {
@@ -77,20 +78,22 @@ struct Walk {
         case 0, 1, 2: try await create()
         case 3, 4: claimed += try await fixture.claim(number(1..<4)).map(\.id)
         case 5, 6, 7, 8: try await settle()
-        case 9: if let task = try await task() { _ = try await store.command(.suspend, task: task, at: fixture.now) }
-        case 10: if let task = try await task() { _ = try await store.command(.resume, task: task, at: fixture.now) }
+        case 9:
+            if let task = try await task() { _ = try await store.tasks.command(.suspend, task: task, at: fixture.now) }
+        case 10:
+            if let task = try await task() { _ = try await store.tasks.command(.resume, task: task, at: fixture.now) }
         case 11:
             guard let task = try await task() else { return }
-            _ = try await store.command(.cancel(reason: nil), task: task, at: fixture.now)
+            _ = try await store.tasks.command(.cancel(reason: nil), task: task, at: fixture.now)
         case 12: try await change()
         case 13: try await answer()
         case 14:
             fixture.advance(.seconds(number(1..<900)))
-            _ = try await store.expireTasks(at: fixture.now, limit: 100)
-            _ = try await store.expireQuestions(at: fixture.now, limit: 100)
-            for chore in Chore.allCases { _ = try await store.clean(chore, at: fixture.now, rows: 20) }
+            _ = try await store.tasks.expire(at: fixture.now, limit: 100)
+            _ = try await store.questions.expire(at: fixture.now, limit: 100)
+            for chore in Chore.allCases { _ = try await store.upkeep.clean(chore, at: fixture.now, rows: 20) }
         case 15: try await acknowledge()
-        case 16: if let task = try await task() { _ = try await store.claimContent(of: task, at: fixture.now) }
+        case 16: if let task = try await task() { _ = try await store.files.claimContent(of: task, at: fixture.now) }
         default: try await renew()
         }
     }
@@ -121,7 +124,7 @@ struct Walk {
         for _ in 0..<number(1..<4) where !claimed.isEmpty {
             let task = claimed.remove(at: number(0..<claimed.count))
             var progress = TaskProgress()
-            progress.durableOffset = Int64(number(0..<1000))
+            progress.kept = .file(ResumePoint { $0.offset = Int64(number(0..<1000)) }, source: 0)
             switch number(0..<6) {
             case 0, 1:
                 settlements.append(fixture.completion(task, Outcome.allCases[number(0..<5)]))
@@ -139,7 +142,7 @@ struct Walk {
                 settlements.append(fixture.ask(task, question, number(0..<2) == 0 ? .challenge : .delayedRequest))
             }
         }
-        _ = try await fixture.store.settle(settlements, at: fixture.now)
+        _ = try await fixture.store.tasks.settle(settlements, at: fixture.now)
     }
 
     private mutating func change() async throws {
@@ -154,42 +157,42 @@ struct Walk {
                 $0.origin = "https://h\(host):443"
             }
         }
-        _ = try await fixture.store.changeTask(task, changes, ifRevision: nil, at: now)
+        _ = try await fixture.store.tasks.change(task, changes, ifRevision: nil, at: now)
     }
 
     private mutating func answer() async throws {
         guard !questions.isEmpty else { return }
         let question = questions[number(0..<questions.count)]
         let dispositions: [Answer.Disposition] = [.performDefaultHandling, .continueLoading, .cancel, .useCredential]
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.questions.answer(
             question, app: app, with: Answer(disposition: dispositions[number(0..<4)]), origin: nil, at: fixture.now)
     }
 
     private mutating func acknowledge() async throws {
         let session = try await fixture.refresh(session())
         if let launch = session.openLaunch, number(0..<2) == 0 {
-            _ = try await fixture.store.answer(
+            _ = try await fixture.store.launches.answer(
                 launch, app: app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         } else if session.lastEventSeq > 0 {
             let seq = Int64(number(0..<Int(session.lastEventSeq) + 1))
-            _ = try await fixture.store.acknowledge(through: seq, epoch: nil, in: session.id, at: fixture.now)
+            _ = try await fixture.store.sessions.acknowledge(through: seq, epoch: nil, in: session.id, at: fixture.now)
         }
     }
 
-    /// Rarely a session ends, by itself or with all of it, and begins anew.
+    /// Rarely, ends a session or deletes it, and begins a new one.
     private mutating func renew() async throws {
         guard number(0..<4) == 0 else { return }
         let index = number(0..<sessions.count)
         let session = sessions[index]
         if number(0..<2) == 0 {
-            _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+            _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
         } else {
-            _ = try await fixture.store.invalidateSession(session.id, at: fixture.now)
-            _ = try await fixture.store.command(
+            _ = try await fixture.store.sessions.invalidate(session.id, at: fixture.now)
+            _ = try await fixture.store.tasks.command(
                 .cancel(reason: nil), TaskFilter(), in: session.id, after: 0, limit: 1000, at: fixture.now)
         }
         sessions[index] =
-            try await fixture.store.openSession(
+            try await fixture.store.sessions.open(
                 session.identifier, app: app, configuration: nil, description: nil, onlyCreates: false,
                 at: fixture.now
             ).session

@@ -8,47 +8,49 @@ import Testing
 
 @testable import Store
 
-/// Databases of each version, as the program that had it left them: `Tests/Databases` has them as SQL, as the `.dump` of
-/// SQLite's shell writes it, with the version at its end.
+/// Databases of each version, as their program stored them: `Tests/Databases` has them as SQL, as written by `.dump` of
+/// SQLite's shell, with the version at the end.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct SchemaTests {
     @Test(arguments: Schema.migrations.map(\.version))
-    func `A database of each version is brought forward, and all in it is read`(version: Int) async throws {
+    func `A database of each version is migrated, and all its rows can be read`(version: Int) async throws {
         let folder = TemporaryFolder()
         try Self.restore(version, to: folder.file("test.db"))
         let fixture = try await StoreFixture(folder: folder)
         let store = fixture.store
         let new = try await StoreFixture()
         #expect(try await Self.schema(of: store) == Self.schema(of: new.store))
-        #expect(try await store.hasRightKey())
+        #expect(try await store.upkeep.hasRightKey())
         try await expectSoundLedger(fixture)
 
-        let app = try await store.app(identifier: "app")
-        #expect(try await store.keys(of: app.id).count == 1)
-        #expect(try await store.credentials(of: app.id, after: 0, limit: 10).map(\.credential.user) == ["user"])
-        #expect(try await store.bodies(of: app.id, isComplete: nil, isInUse: nil, after: 0, limit: 10).count == 1)
-        #expect(try await store.refresh(of: app.id).interval == .seconds(900))
-        let session = try await store.session("session", app: app.id)
-        #expect(try await store.cookies(of: session.id) == ["cookie"])
-        let tasks = try await store.tasks(in: session.id, TaskFilter(), after: 0, limit: 10)
+        let app = try await store.apps.read(identifier: "app")
+        #expect(try await store.apps.keys(of: app.id).count == 1)
+        #expect(
+            try await store.questions.credentials(of: app.id, after: 0, limit: 10).map(\.credential.user) == ["user"])
+        #expect(try await store.files.bodies(of: app.id, isComplete: nil, isInUse: nil, after: 0, limit: 10).count == 1)
+        #expect(try await store.apps.refresh(of: app.id).interval == .seconds(900))
+        let session = try await store.sessions.read("session", app: app.id)
+        #expect(try await store.sessions.cookies(of: session.id) == ["cookie"])
+        let tasks = try await store.tasks.list(in: session.id, TaskFilter(), after: 0, limit: 10)
         #expect(tasks.map(\.phase) == [nil, .suspended, .queued, .awaitingAnswer])
         #expect(tasks.map(\.outcome) == [.succeeded, nil, nil, nil])
-        let ofApp = try await store.tasks(of: app.id, TaskFilter(), after: 0, limit: 10, known: { _ in Never?.none })
+        let ofApp = try await store.tasks.list(
+            of: app.id, TaskFilter(), after: 0, limit: 10, known: { _ in Never?.none })
         #expect(ofApp.map(\.record.id) == tasks.map(\.id))
-        #expect(try await store.content(of: tasks[0].id).record.length == 7)
-        let events = try await store.events(of: session.id, after: 0, limit: 10).events.map(\.kind)
+        #expect(try await store.files.content(of: tasks[0].id).record.length == 7)
+        let events = try await store.sessions.events(of: session.id, after: 0, limit: 10).events.map(\.kind)
         #expect(events == [.didFinishDownloading, .didFinishCollectingMetrics, .didComplete, .didReceiveChallenge])
-        let questions = try await store.questions(of: app.id, session: nil, states: [.open], after: 0, limit: 10)
+        let questions = try await store.questions.list(of: app.id, session: nil, states: [.open], after: 0, limit: 10)
         #expect(questions.map(\.question.questionId) == ["q"])
-        let launches = try await store.launches(
+        let launches = try await store.launches.list(
             of: app.id, session: nil, states: [], kinds: [], after: 0, limit: 10)
         #expect(launches.map(\.launch.kind) == [.handleEvents])
         #expect(try await fixture.claim().map(\.id) == [tasks[2].id])
     }
 
-    @Test func `Every word that the program may write is one that the schema takes`() async throws {
+    @Test func `The schema accepts every word that the program writes`() async throws {
         let fixture = try await StoreFixture()
         let sql = try await Self.schema(of: fixture.store).joined(separator: "\n")
-        /// The words that a column's check has, in every table that has such a column.
+        /// The words in a column's check, in every table with such a column.
         func words(_ column: String) -> Set<[String]> {
             Set(
                 sql.matches(of: /CHECK \(([^)]*)\)/).map(\.1).compactMap { check in
@@ -79,18 +81,18 @@ import Testing
         #expect(words("refresh_status") == [all(BackgroundRefreshStatus.self)])
     }
 
-    @Test func `A word that the program does not know is an error`() async throws {
+    @Test func `An unknown word is an error`() async throws {
         let fixture = try await StoreFixture()
         let task = try await fixture.create(fixture.download(), in: fixture.makeSession())
         try await fixture.store.database.write { db in
             try db.execute("PRAGMA ignore_check_constraints = ON")
             try db.execute("UPDATE live SET stage = 'dreaming'")
         }
-        let error = await #expect(throws: UnknownValue.self) { try await fixture.store.task(task.id) }
+        let error = await #expect(throws: UnknownValue.self) { try await fixture.store.tasks.read(task.id) }
         #expect(error?.description == "the database has an unknown Phase: dreaming")
     }
 
-    @Test func `A state without what belongs to it is an error`() async throws {
+    @Test func `A state without its members is an error`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -102,14 +104,14 @@ import Testing
         let store = fixture.store
         try await store.database.write { try $0.execute("UPDATE question SET state = 'answered'") }
         #expect(
-            await error { _ = try await store.question("q", app: session.app) }
+            await error { _ = try await store.questions.read("q", app: session.app) }
                 == "the database has an unknown QuestionState: answered without its answer")
         for phase in ["delayed", "retryWait", "waitingForConnectivity", "suspended", "awaitingAnswer"] {
             try await store.database.write { db in
                 try db.execute("UPDATE live SET stage = ?1, question = NULL", phase)
             }
             #expect(
-                await error { _ = try await store.task(task.id) }
+                await error { _ = try await store.tasks.read(task.id) }
                     == "the database has an unknown TaskLife: \(phase) without its data")
         }
         try await store.database.write { db in
@@ -117,9 +119,9 @@ import Testing
             try db.execute("UPDATE session SET state = 'invalid'")
         }
         #expect(
-            await error { _ = try await store.task(task.id) } == "the database has an unknown TaskLife: running")
+            await error { _ = try await store.tasks.read(task.id) } == "the database has an unknown TaskLife: running")
         #expect(
-            await error { _ = try await store.session(session.id) }
+            await error { _ = try await store.sessions.read(session.id) }
                 == "the database has an unknown SessionState: invalid without its moment")
     }
 
@@ -132,7 +134,7 @@ import Testing
         try #require(code == SQLITE_OK, "\(String(cString: sqlite3_errmsg(handle)))")
     }
 
-    /// What there is, in the words that made it.
+    /// The schema, as the statements that created it.
     private static func schema(of store: Store) async throws -> [String] {
         try await store.database.read { db in
             try db.all("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name") { $0.text(0) }

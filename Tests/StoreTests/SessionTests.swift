@@ -7,12 +7,12 @@ import Testing
 
 struct SessionTests {
     @Test
-    func `An identifier creates once and reconnects afterwards`() async throws {
+    func `An identifier creates a session once, and reconnects afterwards`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
-        let first = try await fixture.store.openSession(
+        let first = try await fixture.store.sessions.open(
             "s", app: app, configuration: nil, description: "d", onlyCreates: false, at: fixture.now)
-        let second = try await fixture.store.openSession(
+        let second = try await fixture.store.sessions.open(
             "s", app: app, configuration: nil, description: nil, onlyCreates: false, at: fixture.now)
         #expect(first.arrival == .created)
         #expect(second.arrival == .reconnected)
@@ -20,44 +20,44 @@ struct SessionTests {
         #expect(second.session.sessionDescription == "d")
         #expect(second.session.incarnation == 1)
         await #expect(throws: DomainError.sessionExists) {
-            try await fixture.store.openSession(
+            try await fixture.store.sessions.open(
                 "s", app: app, configuration: nil, description: nil, onlyCreates: true, at: fixture.now)
         }
     }
 
     @Test
-    func `The same identifier belongs to each app by itself`() async throws {
+    func `Apps may use the same identifier`() async throws {
         let fixture = try await StoreFixture()
         let one = try await fixture.makeSession("s")
         let other = try await fixture.makeSession("s")
         #expect(one.id != other.id)
         await #expect(throws: DomainError.notFound) {
-            try await fixture.store.session("t", app: one.app)
+            try await fixture.store.sessions.read("t", app: one.app)
         }
-        #expect(try await fixture.store.session("s", app: other.app).id == other.id)
+        #expect(try await fixture.store.sessions.read("s", app: other.app).id == other.id)
     }
 
     @Test
-    func `Another configuration is refused by the names of its members`() async throws {
+    func `Another configuration is refused with the names of its members`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s") { $0.isDiscretionary = true }
         let other = SessionConfiguration.with { $0.timeoutIntervalForRequest = 5 }
         await #expect(
             throws: DomainError.configurationMismatch(["isDiscretionary", "timeoutIntervalForRequest"])
         ) {
-            try await fixture.store.openSession(
+            try await fixture.store.sessions.open(
                 "s", app: session.app, configuration: other, description: nil, onlyCreates: false, at: fixture.now)
         }
     }
 
     @Test
-    func `An empty session becomes invalid at once and tells it last`() async throws {
+    func `An empty session becomes invalid at once, with its last event`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
-        let (invalid, _) = try await fixture.store.invalidateSession(session.id, at: fixture.now)
+        let (invalid, _) = try await fixture.store.sessions.invalidate(session.id, at: fixture.now)
         #expect(invalid.state.phase == .invalid)
         #expect(try await fixture.kinds(session) == [.didBecomeInvalid])
-        let (again, _) = try await fixture.store.invalidateSession(session.id, at: fixture.now)
+        let (again, _) = try await fixture.store.sessions.invalidate(session.id, at: fixture.now)
         #expect(again.lastEventSeq == 1)
         await #expect(throws: DomainError.sessionInvalidated) {
             try await fixture.create(fixture.download(), in: session)
@@ -70,19 +70,19 @@ struct SessionTests {
         let session = try await fixture.makeSession("s")
         let task = try await fixture.create(fixture.download(), in: session)
         let suspended = try await fixture.create(fixture.download(suspended: true), in: session)
-        let (invalidating, _) = try await fixture.store.invalidateSession(session.id, at: fixture.now)
+        let (invalidating, _) = try await fixture.store.sessions.invalidate(session.id, at: fixture.now)
         #expect(invalidating.state == .invalidating)
         await #expect(throws: DomainError.sessionInvalidated) {
             try await fixture.create(fixture.download(), in: session)
         }
         await #expect(throws: DomainError.sessionInvalidated) {
-            try await fixture.store.openSession(
+            try await fixture.store.sessions.open(
                 "s", app: session.app, configuration: nil, description: nil, onlyCreates: false, at: fixture.now)
         }
         _ = try await fixture.claim()
         try await fixture.settle(fixture.completion(task.id))
         #expect(try await fixture.refresh(session).state == .invalidating)
-        _ = try await fixture.store.command(.cancel(reason: nil), task: suspended.id, at: fixture.now)
+        _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: suspended.id, at: fixture.now)
         #expect(try await fixture.refresh(session).state.phase == .invalid)
         let kinds = try await fixture.kinds(session)
         #expect(kinds.last == .didBecomeInvalid)
@@ -91,13 +91,13 @@ struct SessionTests {
     }
 
     @Test
-    func `An invalid session's identifier begins anew with the next incarnation`() async throws {
+    func `An invalid session's identifier restarts with the next incarnation`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s")
         try await fixture.finished(session)
         let launch = try #require(try await fixture.openLaunch(session))
-        _ = try await fixture.store.invalidateSession(session.id, at: fixture.now)
-        let next = try await fixture.store.openSession(
+        _ = try await fixture.store.sessions.invalidate(session.id, at: fixture.now)
+        let next = try await fixture.store.sessions.open(
             "s", app: session.app, configuration: nil, description: nil, onlyCreates: false, at: fixture.now)
         #expect(next.arrival == .created)
         #expect(next.session.incarnation == 2)
@@ -105,44 +105,44 @@ struct SessionTests {
         #expect(next.session.openLaunch == nil)
         let task = try await fixture.create(fixture.download(), in: next.session)
         #expect(task.number == 1)
-        await #expect(throws: DomainError.notFound) { try await fixture.store.session(session.id) }
-        // Late, it acknowledges what nobody reads any more and makes no event.
-        _ = try await fixture.store.answer(
+        await #expect(throws: DomainError.notFound) { try await fixture.store.sessions.read(session.id) }
+        // A late completion acknowledges an invalid session without an event.
+        _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         #expect(try await fixture.refresh(next.session).lastEventSeq == 0)
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `An invalid session is forgotten after a week`() async throws {
+    func `An invalid session is deleted after a week`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
-        _ = try await fixture.store.invalidateSession(session.id, at: fixture.now)
+        _ = try await fixture.store.sessions.invalidate(session.id, at: fixture.now)
         fixture.advance(.seconds(6 * 24 * 3600))
         try await fixture.clean()
         #expect(try await fixture.refresh(session).state.phase == .invalid)
         fixture.advance(.seconds(24 * 3600))
         try await fixture.clean()
-        await #expect(throws: DomainError.notFound) { try await fixture.store.session(session.id) }
+        await #expect(throws: DomainError.notFound) { try await fixture.store.sessions.read(session.id) }
     }
 
     @Test
-    func `Deleting stops the transfers, frees the app's places and leaves no rows`() async throws {
+    func `Deletion stops the transfers, releases the app's slots and leaves no rows`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s")
         try await fixture.create((0..<25).map { fixture.download("/\($0)") }, in: session)
         let active = try await fixture.claim(3)
         try await fixture.create([fixture.download(suspended: true)], in: session)
         try await fixture.settle(fixture.completion(active[0].id), fixture.ask(active[1].id, "q1"))
-        let (gone, aftermath) = try await fixture.store.forgetSession(session.id, at: fixture.now)
+        let (gone, aftermath) = try await fixture.store.sessions.forget(session.id, at: fixture.now)
         #expect(gone.state.phase == .invalid)
         #expect(aftermath.transfersToStop == [active[2].id])
-        #expect(try await fixture.store.app(session.app).unfinishedTasks == 0)
-        // What comes too late changes nothing and leaves no file.
+        #expect(try await fixture.store.apps.read(session.app).unfinishedTasks == 0)
+        // A late settlement changes nothing and leaves no file.
         let late = try await fixture.settle(fixture.completion(active[2].id))
         #expect(late.filesToRemove == ["partial/\(active[2].id.rawValue)"])
-        #expect(try await fixture.store.app(session.app).unfinishedTasks == 0)
+        #expect(try await fixture.store.apps.read(session.app).unfinishedTasks == 0)
         try await fixture.clean(rows: 10)
         let rows = try await fixture.store.database.read { db in
             try db.all(
@@ -160,7 +160,7 @@ struct SessionTests {
     }
 
     @Test
-    func `Nothing of a deleted session is due or claimed any more`() async throws {
+    func `A deleted session is no longer due or claimed`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let begin = fixture.now + .seconds(60)
@@ -168,31 +168,31 @@ struct SessionTests {
             [fixture.download { $0.earliestBeginDate = begin }, fixture.download(), fixture.download()], in: session)
         let claimed = try await fixture.claim(1)
         try await fixture.settle(fixture.ask(claimed[0].id, "q"))
-        _ = try await fixture.store.forgetSession(session.id, at: fixture.now)
+        _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
         fixture.advance(.seconds(604_900))
-        _ = try await fixture.store.expireTasks(at: fixture.now, limit: 100)
-        _ = try await fixture.store.expireQuestions(at: fixture.now, limit: 100)
+        _ = try await fixture.store.tasks.expire(at: fixture.now, limit: 100)
+        _ = try await fixture.store.questions.expire(at: fixture.now, limit: 100)
         #expect(try await fixture.claim().isEmpty)
-        #expect(try await fixture.store.nextDueTime() == nil)
-        #expect(try await fixture.store.recoverInterruptedTasks(at: fixture.now).recovered.interrupted <= 1)
+        #expect(try await fixture.store.tasks.nextDueTime() == nil)
+        #expect(try await fixture.store.tasks.recoverInterrupted(at: fixture.now).recovered.interrupted <= 1)
         await #expect(throws: DomainError.notFound) {
-            try await fixture.store.command(.resume, task: created[0].task.id, at: fixture.now)
+            try await fixture.store.tasks.command(.resume, task: created[0].task.id, at: fixture.now)
         }
-        #expect(try await fixture.store.app(session.app).unfinishedTasks == 0)
+        #expect(try await fixture.store.apps.read(session.app).unfinishedTasks == 0)
     }
 
     @Test
-    func `What may change changes, at the revision the client knows`() async throws {
+    func `Changeable members change if the client has the current revision`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.httpAdditionalHeaders.append("Authorization", "canary-a") }
-        let changed = try await fixture.store.changeSession(
+        let changed = try await fixture.store.sessions.change(
             session.id, description: .some("d"), bandwidthLimit: .some(1000), ifRevision: session.revision)
         #expect(changed.sessionDescription == "d")
         let read = try await fixture.refresh(session)
         #expect(read.configuration.bandwidthLimit == 1000)
         #expect(read.configuration.httpAdditionalHeaders["authorization"] == "canary-a")
         await #expect(throws: DomainError.revisionMismatch) {
-            try await fixture.store.changeSession(
+            try await fixture.store.sessions.change(
                 session.id, description: .some(nil), bandwidthLimit: nil, ifRevision: session.revision)
         }
     }

@@ -16,54 +16,54 @@ struct SharedQuestionTests {
 
     private var store: Store { fixture.store }
 
-    /// Tasks that meet the protection space one after the other, the questions they would ask being `q1`, `q2`, ….
+    /// Tasks that meet the protection space one after the other; their questions would be `q1`, `q2`, ….
     private func meet(_ count: Int, failures: Int = 0) async throws -> [TaskID] {
         try await fixture.create((0..<count).map { _ in fixture.download() }, in: session)
         return try await ask(failures: failures)
     }
 
-    /// All that can be claimed meets the protection space.
+    /// All claimable tasks meet the protection space.
     private func ask(failures: Int = 0) async throws -> [TaskID] {
         let claimed = try await fixture.claim().sorted { $0.number < $1.number }
         let asked = claimed.map { fixture.ask($0.id, "q\($0.number)-\(failures)", failures: failures) }
-        _ = try await store.settle(asked, at: fixture.now)
+        _ = try await store.tasks.settle(asked, at: fixture.now)
         return claimed.map(\.id)
     }
 
     private func answer(
         _ questionId: String, _ disposition: Answer.Disposition, _ credential: Credential? = nil
     ) async throws {
-        _ = try await store.answer(
+        _ = try await store.questions.answer(
             questionId, app: session.app, with: Answer(disposition: disposition, credential: credential), origin: nil,
             credentialId: "c", at: fixture.now)
     }
 
     private func open() async throws -> [QuestionRecord] {
-        try await store.questions(of: session.app, session: session.id, states: [.open], after: 0, limit: 100)
+        try await store.questions.list(of: session.app, session: session.id, states: [.open], after: 0, limit: 100)
             .map(\.question)
     }
 
     private func stages(_ tasks: [TaskID]) async throws -> [TaskLife.Phase?] {
         var stages: [TaskLife.Phase?] = []
-        for task in tasks { stages.append(try await store.task(task).phase) }
+        for task in tasks { stages.append(try await store.tasks.read(task).phase) }
         return stages
     }
 
     @Test
-    func `One event, one question, and each task names it`() async throws {
+    func `Several tasks share one event and one question, which each task names`() async throws {
         let tasks = try await meet(3)
         #expect(try await fixture.kinds(session) == [.didReceiveChallenge])
         let question = try #require(try await open().first)
         #expect(question.questionId == "q1-0" && question.task == tasks[0] && question.taskCount == 3)
-        for task in tasks { #expect(try await store.task(task).life.question?.publicId == "q1-0") }
+        for task in tasks { #expect(try await store.tasks.read(task).life.question?.publicId == "q1-0") }
         #expect(try await open().count == 1)
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `Of the event of a question only the counts change, while tasks join it`() async throws {
+    func `Only the counts of a question's event change while tasks join it`() async throws {
         func event() async throws -> (seq: Int64, question: QuestionRecord) {
-            let event = try #require(try await store.events(of: session.id, after: 0, limit: 10).events.first)
+            let event = try #require(try await store.sessions.events(of: session.id, after: 0, limit: 10).events.first)
             guard case .question(let question) = event.payload else { throw DomainError.notFound }
             return (event.seq, question)
         }
@@ -79,7 +79,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `Another realm, another key of a server and another session have questions of their own`() async throws {
+    func `Another realm, another server key and another session have questions of their own`() async throws {
         _ = try await meet(1)
         var (realm, first, second) = (StoreFixture.space, StoreFixture.space, StoreFixture.space)
         realm.realm = "other"
@@ -97,19 +97,19 @@ struct SharedQuestionTests {
         let task = try await fixture.create(fixture.download(), in: neighbour)
         _ = try await fixture.claim()
         try await fixture.settle(fixture.ask(task.id, "neighbour"))
-        #expect(try await store.question("neighbour", app: session.app).state == .open)
+        #expect(try await store.questions.read("neighbour", app: session.app).state == .open)
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `An answer is for all who wait at that moment, and for no other`() async throws {
+    func `An answer applies to all tasks that wait at that moment, and to no other`() async throws {
         let tasks = try await meet(3)
         try await answer("q1-0", .useCredential, Credential(user: "u", password: "p"))
         let claimed = try await fixture.claim()
         let ids = claimed.map(\.id).sorted { $0.rawValue < $1.rawValue }
         #expect(ids == tasks)
         #expect(claimed.allSatisfy { $0.progress.authentication.map(\.questionId) == ["q1-0"] })
-        #expect(try await store.question("q1-0", app: session.app).taskCount == 3)
+        #expect(try await store.questions.read("q1-0", app: session.app).taskCount == 3)
         for task in claimed { try await fixture.settle(fixture.completion(task.id)) }
         _ = try await meet(1)
         #expect(try await open().count == 1)
@@ -117,15 +117,15 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `A kept credential serves those who meet the question a moment too late`() async throws {
+    func `A kept credential serves tasks that meet the question later`() async throws {
         try await fixture.create((0..<3).map { _ in fixture.download() }, in: session)
         let claimed = try await fixture.claim().sorted { $0.number < $1.number }
         try await fixture.settle(fixture.ask(claimed[0].id, "q1"))
         try await answer("q1", .useCredential, Credential(user: "u", password: "p", persistence: .forSession))
         try await fixture.settle(fixture.ask(claimed[1].id, "q2"))
-        #expect(try await store.task(claimed[1].id).phase == .queued)
+        #expect(try await store.tasks.read(claimed[1].id).phase == .queued)
         #expect(try await open().isEmpty)
-        // Who had it and was refused all the same asks.
+        // A task that used the credential and was refused asks again.
         var refused = fixture.ask(claimed[2].id, "q3")
         refused.credentialsKnown = ["c"]
         try await fixture.settle(refused)
@@ -134,10 +134,10 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `Who is refused again asks once, with the count one higher`() async throws {
+    func `A task that is refused again asks once, with an incremented count`() async throws {
         _ = try await meet(3)
         try await answer("q1-0", .useCredential, Credential(user: "u", password: "wrong"))
-        // Somebody new is first to meet it again.
+        // A new task is the first to meet it again.
         let new = try await fixture.create(fixture.download(), in: session)
         let all = try await fixture.claim()
         try await fixture.settle(fixture.ask(new.id, "new"))
@@ -150,31 +150,31 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `A question passes on when its first task ends, and ends with its last`() async throws {
+    func `A question passes to the next task when its first one ends, and ends with its last`() async throws {
         let tasks = try await meet(3)
-        _ = try await store.command(.cancel(reason: nil), task: tasks[0], at: fixture.now)
+        _ = try await store.tasks.command(.cancel(reason: nil), task: tasks[0], at: fixture.now)
         let question = try #require(try await open().first)
         #expect(question.task == tasks[1] && question.taskIdentifier == 2 && question.taskCount == 2)
-        // G4: nothing is told of the first any more, and the question is still told by its one event.
+        // G4: no event of the first task follows, and the question still has its one event.
         #expect(try await fixture.kinds(session).count { $0 == .didReceiveChallenge } == 1)
         try await expectSoundLedger(fixture)
-        _ = try await store.command(.cancel(reason: nil), task: tasks[2], at: fixture.now)
+        _ = try await store.tasks.command(.cancel(reason: nil), task: tasks[2], at: fixture.now)
         #expect(try await open().map(\.taskCount) == [1])
-        _ = try await store.command(.cancel(reason: nil), task: tasks[1], at: fixture.now)
-        #expect(try await store.question("q1-0", app: session.app).state == .expired)
+        _ = try await store.tasks.command(.cancel(reason: nil), task: tasks[1], at: fixture.now)
+        #expect(try await store.questions.read("q1-0", app: session.app).state == .expired)
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `At its deadline it fails its task alone; the others ask anew`() async throws {
+    func `A question's deadline fails its task alone, and the other tasks ask again`() async throws {
         let tasks = try await meet(3)
-        _ = try await store.command(.suspend, task: tasks[2], at: fixture.now)
+        _ = try await store.tasks.command(.suspend, task: tasks[2], at: fixture.now)
         fixture.advance(.seconds(24 * 3600))
-        _ = try await store.expireQuestions(at: fixture.now, limit: 100)
-        #expect(try await store.task(tasks[0]).result?.error?.code == .userAuthenticationRequired)
+        _ = try await store.questions.expire(at: fixture.now, limit: 100)
+        #expect(try await store.tasks.read(tasks[0]).result?.error?.code == .userAuthenticationRequired)
         #expect(try await stages(tasks) == [nil, .queued, .suspended])
         try await expectSoundLedger(fixture)
-        _ = try await store.command(.resume, task: tasks[2], at: fixture.now)
+        _ = try await store.tasks.command(.resume, task: tasks[2], at: fixture.now)
         _ = try await ask(failures: 0)
         let question = try #require(try await open().first)
         #expect(question.questionId == "q2-0" && question.taskCount == 2)
@@ -183,15 +183,15 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `Each task's own resource timeout goes on`() async throws {
+    func `Each task's own resource timeout elapses`() async throws {
         let tasks = try await meet(2)
         fixture.advance(.seconds(12 * 3600))
         let late = try await meet(1)
         fixture.advance(.seconds(6 * 24 * 3600 + 13 * 3600))
-        // Nobody swept the question: the tasks' own time ends first here.
-        _ = try await store.expireTasks(at: fixture.now, limit: 100)
-        #expect(try await store.task(tasks[0]).result?.error?.code == .timedOut)
-        #expect(try await store.task(tasks[1]).result?.error?.code == .timedOut)
+        // The question was not swept: the tasks' own time ends first.
+        _ = try await store.tasks.expire(at: fixture.now, limit: 100)
+        #expect(try await store.tasks.read(tasks[0]).result?.error?.code == .timedOut)
+        #expect(try await store.tasks.read(tasks[1]).result?.error?.code == .timedOut)
         let asked = try await open().map(\.task)
         #expect(asked == late)
         try await expectSoundLedger(fixture)
@@ -202,19 +202,21 @@ struct SharedQuestionTests {
             Answer.Disposition.performDefaultHandling, .rejectProtectionSpace, .cancelAuthenticationChallenge,
         ]
     )
-    func `Many who wait go on in pieces, whatever the answer`(_ disposition: Answer.Disposition) async throws {
+    func `Many waiting tasks are resumed in batches, whatever the answer`(_ disposition: Answer.Disposition)
+        async throws
+    {
         let tasks = try await meet(450)
-        _ = try await store.command(.suspend, task: tasks[440], at: fixture.now)
+        _ = try await store.tasks.command(.suspend, task: tasks[440], at: fixture.now)
         try await answer("q1-0", disposition)
         let held = try await stages(tasks).count { $0 == .awaitingAnswer }
         #expect(held == 249, "the first piece goes on at once")
-        // The rest is due, and is after a restart; until then it still waits.
-        #expect(try await store.nextDueTime() == Timestamp(milliseconds: 0))
-        _ = try await store.command(.resume, task: tasks[440], at: fixture.now)
-        #expect(try await store.task(tasks[440]).phase == .awaitingAnswer)
+        // The rest is due, also after a restart; until then it waits.
+        #expect(try await store.tasks.nextDueTime() == Timestamp(milliseconds: 0))
+        _ = try await store.tasks.command(.resume, task: tasks[440], at: fixture.now)
+        #expect(try await store.tasks.read(tasks[440]).phase == .awaitingAnswer)
         try await expectSoundLedger(fixture)
-        for _ in 0..<2 { _ = try await store.expireQuestions(at: fixture.now, limit: 1000) }
-        #expect(try await store.nextDueTime() != Timestamp(milliseconds: 0))
+        for _ in 0..<2 { _ = try await store.questions.expire(at: fixture.now, limit: 1000) }
+        #expect(try await store.tasks.nextDueTime() != Timestamp(milliseconds: 0))
         let isCancelled = disposition == .cancelAuthenticationChallenge
         #expect(try await stages(tasks) == Array(repeating: isCancelled ? nil : .queued, count: 450))
         try await expectSoundLedger(fixture)

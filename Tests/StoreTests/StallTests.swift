@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-/// What the store makes of a session without progress.
+/// The store's handling of a session without progress.
 struct StallTests {
     private let fixture: StoreFixture
     private let session: SessionRecord
@@ -16,11 +16,11 @@ struct StallTests {
         start = fixture.now
     }
 
-    /// Lets the session's interval pass, and judges it.
+    /// Lets the session's interval end, and evaluates the stall.
     @discardableResult
     private func judge() async throws -> Aftermath {
         fixture.advance(.seconds(10))
-        return try await fixture.store.judgeStalls(moving: [], watchedSince: start, at: fixture.now, limit: 10)
+        return try await fixture.store.sessions.judgeStalls(moving: [], watchedSince: start, at: fixture.now, limit: 10)
     }
 
     private func run() async throws -> TaskID {
@@ -30,16 +30,17 @@ struct StallTests {
     }
 
     private func askRule() async throws {
-        _ = try await fixture.store.askLaunchRules(of: [session.id], at: fixture.now)
+        _ = try await fixture.store.launches.askRules(of: [session.id], at: fixture.now)
     }
 
     private func acknowledge(_ seq: Int64) async throws {
-        _ = try await fixture.store.acknowledge(through: seq, epoch: nil, in: session.id, at: fixture.now)
+        _ = try await fixture.store.sessions.acknowledge(through: seq, epoch: nil, in: session.id, at: fixture.now)
     }
 
-    @Test func `A stall has its event, and launches with its reason`() async throws {
+    @Test func `A stall has an event, and launches with its reason`() async throws {
         _ = try await run()
-        let early = try await fixture.store.judgeStalls(moving: [], watchedSince: start, at: fixture.now, limit: 10)
+        let early = try await fixture.store.sessions.judgeStalls(
+            moving: [], watchedSince: start, at: fixture.now, limit: 10)
         #expect(!early.hasDueLaunches)
         #expect(try await fixture.kinds(session) == [])
         let aftermath = try await judge()
@@ -47,7 +48,7 @@ struct StallTests {
         #expect(try await fixture.kinds(session) == [.didStall])
         let launch = try #require(try await fixture.openLaunch(session))
         #expect(try await Launches.reasons(of: launch, fixture.store) == .tasksStalled)
-        // Once: until a task makes progress, no interval ends again.
+        // Only once: without progress no further interval ends.
         try await judge()
         #expect(try await fixture.kinds(session) == [.didStall])
         #expect(try await Launches.count(of: fixture.store) == 1)
@@ -71,7 +72,7 @@ struct StallTests {
         _ = try await run()
         try await judge()
         let launch = try #require(try await fixture.openLaunch(session))
-        _ = try await fixture.store.answer(
+        _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         #expect(try await fixture.refresh(session).acknowledgedSeq >= 1)
         fixture.advance(.seconds(3600))
@@ -81,14 +82,14 @@ struct StallTests {
         #expect(try await Launches.count(of: fixture.store) == 1)
     }
 
-    @Test func `A client that attaches supersedes a stall's launch, and is launched again if it acknowledges nothing`()
+    @Test func `An attaching client supersedes a stall's launch, which is repeated if the client acknowledges nothing`()
         async throws
     {
         _ = try await run()
         try await judge()
         let first = try #require(try await fixture.openLaunch(session))
         fixture.setAttached(true, session.id)
-        _ = try await fixture.store.clientAttached(to: session.id, .wait, at: fixture.now)
+        _ = try await fixture.store.sessions.clientAttached(to: session.id, .wait, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
         fixture.setAttached(false, session.id)
         fixture.advance(LaunchRule.grace)
@@ -98,7 +99,7 @@ struct StallTests {
         #expect(try await Launches.reasons(of: second, fixture.store) == .tasksStalled)
     }
 
-    @Test func `A stall joins the launch that is open`() async throws {
+    @Test func `A stall joins the open launch`() async throws {
         let asking = try await run()
         _ = try await run()
         try await fixture.settle(fixture.ask(asking, "q"))

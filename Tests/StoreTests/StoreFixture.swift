@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import Store
 
-/// A store in a folder of its own, a time that a test sets, and short ways to bring tasks where a test wants them.
+/// A store in a folder of its own, a time that a test sets, and short functions to bring tasks into any state.
 final class StoreFixture: Sendable {
     let folder: TemporaryFolder
     let store: Store
@@ -14,15 +14,17 @@ final class StoreFixture: Sendable {
     private let lastName = Locked(0)
 
     convenience init(
-        contentRetention: Duration = .seconds(24 * 3600), folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7
+        contentRetention: Duration = .seconds(24 * 3600), cacheCapacity: Int64 = 10 << 30,
+        folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7
     ) async throws {
         try self.init(
-            at: try await TestStore.place(in: folder), contentRetention: contentRetention, folder: folder, key: key)
+            at: try await TestStore.place(in: folder), contentRetention: contentRetention, cacheCapacity: cacheCapacity,
+            folder: folder, key: key)
     }
 
     init(
         at place: Store.Place, profile: NodeProfile? = nil, contentRetention: Duration = .seconds(24 * 3600),
-        folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7,
+        cacheCapacity: Int64 = 10 << 30, folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7,
         onCommit: @escaping @Sendable (StoreCommit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (any Error) -> Never = { preconditionFailure("\($0)") }
     ) throws {
@@ -32,6 +34,7 @@ final class StoreFixture: Sendable {
             place, profile: profile, sealer: Sealer(masterKey: [UInt8](repeating: key, count: 32)),
             policies: Store.Policies(
                 contentRetention: contentRetention, unacknowledgedRetention: .seconds(30 * 24 * 3600),
+                cacheCapacity: cacheCapacity,
                 presence: { session in
                     presences.withLock {
                         $0[session] ?? Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))
@@ -71,7 +74,7 @@ extension StoreFixture {
         let key = KeyRecord(
             app: AppID(0), keyIdentifier: name("key"), hash: [1, 2, 3], scopes: Scope.allCases, createdAt: now,
             expiresAt: nil)
-        return try await store.createApp(
+        return try await store.apps.create(
             identifier: identifier, webhook: settings, backgroundRefreshStatus: .available, limits: AppLimits(),
             key: key, webhookSecret: Array("canary-webhook-secret".utf8), at: now
         ).id
@@ -84,7 +87,7 @@ extension StoreFixture {
         configure(&configuration)
         let owner: AppID
         if let app { owner = app } else { owner = try await makeApp() }
-        return try await store.openSession(
+        return try await store.sessions.open(
             identifier ?? name("session"), app: owner, configuration: configuration, description: nil,
             onlyCreates: true, at: now
         ).session
@@ -104,27 +107,27 @@ extension StoreFixture {
     func create(
         _ tasks: [NewTask], in session: SessionRecord, limit: Int64 = .max
     ) async throws -> [CreatedTask] {
-        try await store.createTasks(tasks, in: session.id, limit: limit, at: now).0
+        try await store.tasks.create(tasks, in: session.id, limit: limit, at: now).0
     }
 
     func create(_ task: NewTask, in session: SessionRecord) async throws -> TaskRecord {
-        try await store.createTasks([task], in: session.id, limit: .max, at: now).0[0].task
+        try await store.tasks.create([task], in: session.id, limit: .max, at: now).0[0].task
     }
 }
 
 // MARK: Transfers
 
 extension StoreFixture {
-    /// Takes up to `count` tasks of each lane from the queue.
+    /// Claims up to `count` tasks of each lane.
     func claim(_ count: Int = .max) async throws -> [ClaimedTask] {
-        try await store.advance(settling: [], after: QueueCursor(), through: .everything, at: now) {
+        try await store.tasks.advance(settling: [], after: QueueCursor(), through: .everything, at: now) {
             .tasks($0.lanes.map { ($0.id, min(count, Int($0.queued))) })
         }.claimed ?? []
     }
 
     @discardableResult
     func settle(_ settlements: Settlement...) async throws -> Aftermath {
-        try await store.settle(settlements, at: now)
+        try await store.tasks.settle(settlements, at: now)
     }
 
     func completion(
@@ -140,16 +143,16 @@ extension StoreFixture {
         return Settlement(task: task, .completed(outcome, result, content))
     }
 
-    /// Creates a task and brings it to its end.
+    /// Creates a task and completes it.
     @discardableResult
     func finished(_ session: SessionRecord, _ outcome: Outcome = .succeeded) async throws -> TaskRecord {
         let task = try await create(download(), in: session)
         _ = try await claim()
         try await settle(completion(task.id, outcome))
-        return try await store.task(task.id)
+        return try await store.tasks.read(task.id)
     }
 
-    /// The protection space that challenges are about unless a test says otherwise.
+    /// The default protection space of challenges.
     static let space = ProtectionSpace(
         host: "origin.example", port: 443, scheme: "https", realm: "r", authenticationMethod: .basic)
 
@@ -165,14 +168,14 @@ extension StoreFixture {
                 questionId: questionId, deadline: now + .seconds(24 * 3600), TaskProgress()))
     }
 
-    /// Does all that the janitor has to do now, in pieces.
+    /// Runs all due chores of the janitor, in batches.
     @discardableResult
     func clean(_ chores: [Chore] = Chore.allCases, rows: Int = 100) async throws -> Aftermath {
         var all = Aftermath()
-        // Twice: what one chore forgets, another removes.
+        // Twice: rows that one chore releases are removed by another.
         for chore in chores + chores {
             while true {
-                let cleaning = try await store.clean(chore, at: now, rows: rows)
+                let cleaning = try await store.upkeep.clean(chore, at: now, rows: rows)
                 all.merge(cleaning.aftermath)
                 if !cleaning.hasMore { break }
             }
@@ -180,10 +183,10 @@ extension StoreFixture {
         return all
     }
 
-    func refresh(_ session: SessionRecord) async throws -> SessionRecord { try await store.session(session.id) }
+    func refresh(_ session: SessionRecord) async throws -> SessionRecord { try await store.sessions.read(session.id) }
 
     func kinds(_ session: SessionRecord, after: Int64 = 0) async throws -> [EventKind] {
-        try await store.events(of: session.id, after: after, limit: 1000).events.map(\.kind)
+        try await store.sessions.events(of: session.id, after: after, limit: 1000).events.map(\.kind)
     }
 
     func openLaunch(_ session: SessionRecord) async throws -> String? { try await refresh(session).openLaunch }

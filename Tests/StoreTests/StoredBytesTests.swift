@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-/// What an app keeps here: bodies, and the contents of its finished tasks.
+/// The stored bytes of an app: bodies, and the contents of its finished tasks.
 struct StoredBytesTests {
     private func contents(
         _ fixture: StoreFixture, _ session: SessionRecord, _ place: NewContent.Place, length: Int64
@@ -22,17 +22,19 @@ struct StoredBytesTests {
 
     private func stored(_ fixture: StoreFixture, _ session: SessionRecord) async throws -> Int64 {
         try await expectSoundLedger(fixture)
-        return try await fixture.store.app(session.app).storedBytes
+        return try await fixture.store.apps.read(session.app).storedBytes
     }
 
     @Test
-    func `A content counts from its settlement until it is claimed, expires or goes with its session`() async throws {
+    func `A content counts from its settlement until it is claimed, expires or is deleted with its session`()
+        async throws
+    {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let claimed = try await contents(fixture, session, .file("contents/01/1"), length: 100_000)
         _ = try await contents(fixture, session, .bytes([1, 2, 3]), length: 3)
         #expect(try await stored(fixture, session) == 100_003)
-        for _ in 1...2 { _ = try await fixture.store.claimContent(of: claimed, at: fixture.now) }
+        for _ in 1...2 { _ = try await fixture.store.files.claimContent(of: claimed, at: fixture.now) }
         #expect(try await stored(fixture, session) == 3)
         fixture.advance(.seconds(30 * 24 * 3600))
         try await fixture.clean()
@@ -41,14 +43,14 @@ struct StoredBytesTests {
         let other = try await fixture.makeSession("other", app: session.app)
         _ = try await contents(fixture, other, .file("contents/02/2"), length: 500)
         #expect(try await stored(fixture, session) == 500)
-        _ = try await fixture.store.forgetSession(other.id, at: fixture.now)
+        _ = try await fixture.store.sessions.forget(other.id, at: fixture.now)
         #expect(try await stored(fixture, session) == 500)
         try await fixture.clean()
         #expect(try await stored(fixture, session) == 0)
     }
 
     @Test
-    func `What was moved to its destination does not count`() async throws {
+    func `A content that was moved to its destination does not count`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await contents(fixture, session, .moved, length: 100_000)
@@ -56,12 +58,12 @@ struct StoredBytesTests {
     }
 
     @Test
-    func `An app without room gets no new tasks, those it has still end`() async throws {
+    func `An app at its quota gets no new tasks, and its existing ones end`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let waiting = try await fixture.create(fixture.download { $0.clientTaskId = "c" }, in: session)
         func create(_ tasks: [NewTask]) async throws {
-            _ = try await fixture.store.createTasks(
+            _ = try await fixture.store.tasks.create(
                 tasks, in: session.id, limit: .max, storedLimit: 10, at: fixture.now)
         }
         try await create([
@@ -76,7 +78,7 @@ struct StoredBytesTests {
         try await fixture.settle(fixture.completion(waiting.id))
         #expect(try await stored(fixture, session) == 16)
         await #expect(throws: DomainError.storedBytesExceeded(index: 0)) { try await create([fixture.download()]) }
-        // A task that exists already is told in any case.
+        // An existing task is returned in any case.
         try await create([fixture.download { $0.clientTaskId = "c" }])
     }
 }

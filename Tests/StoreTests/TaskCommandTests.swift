@@ -6,59 +6,59 @@ import Testing
 
 struct TaskCommandTests {
     @Test
-    func `Suspended time is left out of the resource timeout`() async throws {
+    func `Suspended time does not count towards the resource timeout`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(), in: session)
         fixture.advance(.seconds(30))
-        let (suspended, _) = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
+        let (suspended, _) = try await fixture.store.tasks.command(.suspend, task: task.id, at: fixture.now)
         #expect(suspended.state == .suspended)
         #expect(suspended.life.deadline == nil)
         fixture.advance(.seconds(1000))
-        _ = try await fixture.store.expireTasks(at: fixture.now, limit: 10)
-        #expect(try await fixture.store.task(task.id).state == .suspended)
-        let (resumed, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+        _ = try await fixture.store.tasks.expire(at: fixture.now, limit: 10)
+        #expect(try await fixture.store.tasks.read(task.id).state == .suspended)
+        let (resumed, _) = try await fixture.store.tasks.command(.resume, task: task.id, at: fixture.now)
         #expect(resumed.life.deadline == fixture.now + .seconds(70))
         #expect(resumed.startedAt == task.startedAt)
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `The resource timeout of a task created suspended begins when it is resumed`() async throws {
+    func `The resource timeout of a task that is created suspended begins when it is resumed`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(suspended: true), in: session)
         fixture.advance(.seconds(500))
-        let (resumed, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+        let (resumed, _) = try await fixture.store.tasks.command(.resume, task: task.id, at: fixture.now)
         #expect(resumed.phase == .queued)
         #expect(resumed.startedAt == fixture.now)
         #expect(resumed.life.deadline == fixture.now + .seconds(100))
     }
 
     @Test
-    func `The resource timeout of a delayed task begins at its date, suspended meanwhile or not`() async throws {
+    func `The resource timeout of a delayed task begins at its date, whether it was suspended or not`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let begin = fixture.now + .seconds(1000)
         let task = try await fixture.create(fixture.download { $0.earliestBeginDate = begin }, in: session)
         #expect(task.life.deadline == begin + .seconds(100))
-        _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
+        _ = try await fixture.store.tasks.command(.suspend, task: task.id, at: fixture.now)
         fixture.advance(.seconds(200))
-        let (resumed, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+        let (resumed, _) = try await fixture.store.tasks.command(.resume, task: task.id, at: fixture.now)
         #expect(resumed.phase == .delayed)
         #expect(resumed.life.dueAt == begin)
         #expect(resumed.life.deadline == begin + .seconds(100))
         fixture.advance(.seconds(850))
         _ = try await fixture.claim(0)
-        _ = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
-        let (last, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+        _ = try await fixture.store.tasks.command(.suspend, task: task.id, at: fixture.now)
+        let (last, _) = try await fixture.store.tasks.command(.resume, task: task.id, at: fixture.now)
         #expect(last.phase == .queued)
         #expect(last.life.deadline == begin + .seconds(100))
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `A new earliestBeginDate moves a waiting task and gives no time away`() async throws {
+    func `A new earliestBeginDate moves a waiting task without a loss of time`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(), in: session)
@@ -66,7 +66,7 @@ struct TaskCommandTests {
         let start = fixture.now
         func change(_ begin: Timestamp?) async throws -> TaskRecord {
             let change = TaskChanges.with { $0.earliestBeginDate = .some(begin) }
-            return try await fixture.store.changeTask(task.id, change, ifRevision: nil, at: start).0
+            return try await fixture.store.tasks.change(task.id, change, ifRevision: nil, at: start).0
         }
         let same = try await change(nil)
         #expect(same.phase == .queued)
@@ -86,17 +86,17 @@ struct TaskCommandTests {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
-        let (first, _) = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
-        let (second, _) = try await fixture.store.command(.suspend, task: task.id, at: fixture.now)
+        let (first, _) = try await fixture.store.tasks.command(.suspend, task: task.id, at: fixture.now)
+        let (second, _) = try await fixture.store.tasks.command(.suspend, task: task.id, at: fixture.now)
         #expect(first.revision == second.revision)
-        let (third, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
-        let (fourth, _) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+        let (third, _) = try await fixture.store.tasks.command(.resume, task: task.id, at: fixture.now)
+        let (fourth, _) = try await fixture.store.tasks.command(.resume, task: task.id, at: fixture.now)
         #expect(third.revision == fourth.revision)
         #expect(try await fixture.refresh(session).counts.running == 1)
     }
 
     @Test
-    func `Resume of a task that waits to try again tries at once`() async throws {
+    func `Resuming a task that waits for a retry starts it at once`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -107,10 +107,10 @@ struct TaskCommandTests {
                     task: task.id,
                     .retry(
                         at: fixture.now + .seconds(60), waitsForConnectivity: waitsForConnectivity, TaskProgress())))
-            let waiting = try await fixture.store.task(task.id)
+            let waiting = try await fixture.store.tasks.read(task.id)
             #expect(waiting.phase == (waitsForConnectivity ? .waitingForConnectivity : .retryWait))
             #expect(waiting.life.dueAt == fixture.now + .seconds(60))
-            let (resumed, aftermath) = try await fixture.store.command(.resume, task: task.id, at: fixture.now)
+            let (resumed, aftermath) = try await fixture.store.tasks.command(.resume, task: task.id, at: fixture.now)
             #expect(resumed.phase == .queued)
             #expect(resumed.life.dueAt == nil)
             #expect(aftermath.hasQueuedTasks)
@@ -123,44 +123,44 @@ struct TaskCommandTests {
         let session = try await fixture.makeSession()
         try await fixture.create([fixture.download(), fixture.download()], in: session)
         let active = try await fixture.claim()
-        let (_, suspended) = try await fixture.store.command(.suspend, task: active[0].id, at: fixture.now)
+        let (_, suspended) = try await fixture.store.tasks.command(.suspend, task: active[0].id, at: fixture.now)
         #expect(suspended.transfersToStop == [active[0].id])
-        let (cancelled, aftermath) = try await fixture.store.command(
+        let (cancelled, aftermath) = try await fixture.store.tasks.command(
             .cancel(reason: 0), task: active[1].id, at: fixture.now)
         #expect(aftermath.transfersToStop == [active[1].id])
         #expect(cancelled.outcome == .cancelled)
         #expect(cancelled.result?.error?.code == .cancelled)
         #expect(cancelled.result?.error?.backgroundTaskCancelledReason == 0)
         await #expect(throws: DomainError.taskCompleted) {
-            try await fixture.store.command(.resume, task: active[1].id, at: fixture.now)
+            try await fixture.store.tasks.command(.resume, task: active[1].id, at: fixture.now)
         }
         await #expect(throws: DomainError.taskCompleted) {
-            try await fixture.store.command(.cancel(reason: nil), task: active[1].id, at: fixture.now)
+            try await fixture.store.tasks.command(.cancel(reason: nil), task: active[1].id, at: fixture.now)
         }
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `Session-wide commands go in steps and match by state and group`() async throws {
+    func `Session-wide commands run in steps and match by state and group`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create(
             (1...7).map { number in fixture.download { $0.group = number <= 4 ? "g" : nil } }, in: session)
         let store = fixture.store
-        let (step, _) = try await store.command(
+        let (step, _) = try await store.tasks.command(
             .suspend, TaskFilter(group: "g"), in: session.id, after: 0, limit: 3, at: fixture.now)
         #expect((step.matched, step.changed, step.last) == (3, 3, 3))
-        let (rest, _) = try await store.command(
+        let (rest, _) = try await store.tasks.command(
             .suspend, TaskFilter(group: "g"), in: session.id, after: 3, limit: 3, at: fixture.now)
-        // It has looked at three, and not beyond.
+        // The command has examined three tasks, and no more.
         #expect((rest.matched, rest.changed, rest.last) == (1, 1, 6))
-        let (again, _) = try await store.command(
+        let (again, _) = try await store.tasks.command(
             .suspend, TaskFilter(), in: session.id, after: 0, limit: 100, at: fixture.now)
         #expect((again.matched, again.changed) == (7, 3))
-        let (resumed, _) = try await store.command(
+        let (resumed, _) = try await store.tasks.command(
             .resume, TaskFilter(states: [.running]), in: session.id, after: 0, limit: 100, at: fixture.now)
         #expect((resumed.matched, resumed.changed) == (0, 0))
-        let (cancelled, _) = try await store.command(
+        let (cancelled, _) = try await store.tasks.command(
             .cancel(reason: nil), TaskFilter(states: [.suspended], group: "g"), in: session.id, after: 0, limit: 100,
             at: fixture.now)
         #expect((cancelled.matched, cancelled.changed) == (4, 4))
@@ -169,16 +169,16 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `A session-wide command can be for tasks that are named by their numbers`() async throws {
+    func `A session-wide command may list tasks by their numbers`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create(
             (1...6).map { number in fixture.download { $0.group = number <= 4 ? "g" : nil } }, in: session)
         let filter = TaskFilter(group: "g", numbers: [2, 3, 5, 99])
-        let (first, _) = try await fixture.store.command(
+        let (first, _) = try await fixture.store.tasks.command(
             .suspend, filter, in: session.id, after: 0, limit: 1, at: fixture.now)
         #expect((first.matched, first.changed, first.last) == (1, 1, 2))
-        let (rest, _) = try await fixture.store.command(
+        let (rest, _) = try await fixture.store.tasks.command(
             .suspend, filter, in: session.id, after: 2, limit: 100, at: fixture.now)
         #expect((rest.matched, rest.changed, rest.last) == (1, 1, nil))
         #expect(try await fixture.refresh(session).counts.suspended == 2)
@@ -186,7 +186,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `A new request for later waits until then, also where the old one is under way`() async throws {
+    func `A new request with a later date waits until then, also during a transfer`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(), in: session)
@@ -197,7 +197,7 @@ struct TaskCommandTests {
             $0.origin = "https://origin.example:443"
             $0.earliestBeginDate = .some(begin)
         }
-        let (changed, aftermath) = try await fixture.store.changeTask(
+        let (changed, aftermath) = try await fixture.store.tasks.change(
             task.id, change, ifRevision: nil, at: fixture.now)
         #expect(changed.phase == .delayed && changed.life.dueAt == begin)
         #expect(changed.life.deadline == begin + .seconds(100))
@@ -210,25 +210,25 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `A completed task keeps all but its description and metadata`() async throws {
+    func `A completed task keeps all members but its description and metadata`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.finished(session)
         await #expect(throws: DomainError.taskCompleted) {
-            try await fixture.store.changeTask(
+            try await fixture.store.tasks.change(
                 task.id, TaskChanges.with { $0.priority = 1 }, ifRevision: nil, at: fixture.now)
         }
         let described = TaskChanges.with {
             $0.taskDescription = .some("d")
             $0.metadata = ["row": "1"]
         }
-        let (changed, _) = try await fixture.store.changeTask(
+        let (changed, _) = try await fixture.store.tasks.change(
             task.id, described, ifRevision: task.revision, at: fixture.now)
         #expect(changed.specification.taskDescription == "d")
         #expect(changed.specification.metadata == ["row": "1"])
         #expect(changed.revision == task.revision + 1)
         await #expect(throws: DomainError.revisionMismatch) {
-            try await fixture.store.changeTask(task.id, described, ifRevision: task.revision, at: fixture.now)
+            try await fixture.store.tasks.change(task.id, described, ifRevision: task.revision, at: fixture.now)
         }
         #expect(try await fixture.refresh(session).lastEventSeq == 3)
     }
@@ -244,7 +244,7 @@ struct TaskCommandTests {
                 $0.request = TransferRequest(url: "https://other.example/b", method: "GET")
                 $0.origin = "https://other.example:443"
             }
-            let (changed, aftermath) = try await fixture.store.changeTask(
+            let (changed, aftermath) = try await fixture.store.tasks.change(
                 task, change, ifRevision: nil, at: fixture.now)
             #expect(changed.phase == .queued)
             #expect(changed.specification.request.url == "https://other.example/b")

@@ -6,7 +6,7 @@ import Testing
 
 struct TaskCreationTests {
     @Test
-    func `Tasks are numbered from 1 without gaps, over failed batches too`() async throws {
+    func `Tasks are numbered from 1 without gaps, across failed batches`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let first = try await fixture.create([fixture.download(), fixture.download()], in: session)
@@ -40,7 +40,7 @@ struct TaskCreationTests {
     }
 
     @Test
-    func `One clientTaskId twice in a batch is one task`() async throws {
+    func `A repeated clientTaskId in a batch is one task`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = fixture.download { $0.clientTaskId = "a" }
@@ -51,7 +51,7 @@ struct TaskCreationTests {
     }
 
     @Test
-    func `The limit of an app counts new tasks alone and is all or nothing`() async throws {
+    func `An app's limit counts only new tasks, and a batch is created completely or not at all`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = (0..<3).map { number in fixture.download { $0.clientTaskId = "c\(number)" } }
@@ -60,16 +60,16 @@ struct TaskCreationTests {
         await #expect(throws: DomainError.tooManyTasks(limit: 4, index: 1)) {
             try await fixture.create([fixture.download(), fixture.download()], in: session, limit: 4)
         }
-        #expect(try await fixture.store.app(session.app).unfinishedTasks == 3)
+        #expect(try await fixture.store.apps.read(session.app).unfinishedTasks == 3)
         _ = try await fixture.claim()
-        let ended = try await fixture.store.task(1, in: session.id)
+        let ended = try await fixture.store.tasks.read(1, in: session.id)
         try await fixture.settle(fixture.completion(ended.id))
         try await fixture.create([fixture.download()], in: session, limit: 3)
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `A task starts at once, suspended or delayed as it is asked to`() async throws {
+    func `A task starts running, suspended or delayed as requested`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let now = fixture.now
@@ -85,12 +85,12 @@ struct TaskCreationTests {
         #expect(created.map { $0.startedAt == nil } == [false, true, false, false])
         #expect(created.map(\.life.deadline) == [100, nil, 150, 100].map { $0.map { now + .seconds($0) } })
         for task in created {
-            let stored = try await fixture.store.task(task.id)
+            let stored = try await fixture.store.tasks.read(task.id)
             #expect(stored.phase == task.phase)
             #expect(stored.life.deadline == task.life.deadline)
             #expect(stored.specification == task.specification)
         }
-        #expect(try await fixture.store.nextDueTime() == now + .seconds(50))
+        #expect(try await fixture.store.tasks.nextDueTime() == now + .seconds(50))
         try await expectSoundLedger(fixture)
     }
 
@@ -106,10 +106,10 @@ struct TaskCreationTests {
                 }
             }, in: session)
         _ = try await fixture.claim(2)
-        let first = try await fixture.store.task(1, in: session.id)
+        let first = try await fixture.store.tasks.read(1, in: session.id)
         try await fixture.settle(fixture.completion(first.id, .httpError))
         func numbers(_ filter: TaskFilter, after: Int64 = 0, limit: Int = 100) async throws -> [Int64] {
-            try await fixture.store.tasks(in: session.id, filter, after: after, limit: limit).map(\.number)
+            try await fixture.store.tasks.list(in: session.id, filter, after: after, limit: limit).map(\.number)
         }
         #expect(try await numbers(TaskFilter(), limit: 4) == [1, 2, 3, 4])
         #expect(try await numbers(TaskFilter(), after: 4) == [5, 6])

@@ -12,7 +12,7 @@ struct EventStream: Sendable {
     /// Whether the client attaches. A client that only observes does not prevent launches.
     let attaches: Bool
     /// Counts the stream while it is open.
-    let place: HeldRequests.Place
+    let place: Hold
 
     /// Stored events read at a time, by number and by bytes: the memory that a client which does not read occupies.
     private static let pageSize = 64
@@ -29,7 +29,7 @@ struct EventStream: Sendable {
             try await call.service.attached(to: session.id, .stream) { try await follow(after: after, writer) }
         } catch let error as DomainError {
             // The session was deleted, or events expired unread: the client's next request gets the problem.
-            call.log.debug("an event stream ends", ("reason", "\(error)"))
+            call.log.debug("an event stream ended", ("reason", "\(error)"))
         } catch is Problem {
             // The key was revoked: the client's next request gets the problem.
         } catch is ResponseWriter.ClientIsGone {

@@ -13,9 +13,7 @@ struct TaskLines {
     let call: Call
     let session: SessionRecord
 
-    /// Maximum number of tasks in one commit.
     private static let groupSize = 500
-    /// Maximum number of bytes of lines in one commit.
     private static let groupBytes = 4 << 20
     /// Milliseconds after which a group that is not full is committed.
     private static let groupAge: Int64 = 250
@@ -32,7 +30,6 @@ struct TaskLines {
         var result: LineResult?
     }
 
-    /// Lines for the next commit.
     private struct Group {
         var lines: [Line] = []
         var bytes = 0
@@ -49,7 +46,6 @@ struct TaskLines {
         var isFull: Bool { lines.count >= groupSize || bytes >= groupBytes }
     }
 
-    /// The results so far.
     private struct Results {
         var spool: Spool
         let gzip: Gzip?
@@ -81,9 +77,8 @@ struct TaskLines {
     func answer() async throws -> HTTPResponse {
         guard
             call.accepted == MediaTypes.lines
-                || MediaTypes.choose(
-                    [MediaTypes.lines], accept: call.request.headers.all("Accept")) != nil
-        else { throw Problem(.notAcceptable, "The answer to lines is application/x-ndjson.") }
+                || MediaTypes.choose([MediaTypes.lines], accept: call.request.headers.all("Accept")) != nil
+        else { throw Problem(.notAcceptable, "The response to lines is application/x-ndjson.") }
         guard session.state == .active else { throw DomainError.sessionInvalidated }
         guard case .stream(let stream) = call.request.body else {
             throw Problem(.lengthRequired, "Send the lines as the body.")
@@ -134,13 +129,12 @@ struct TaskLines {
     }
 
     private static func tooManyRefused(_ count: Int) -> Problem {
-        Problem(
-            .invalidValue, "\(count) lines were refused: the rest was not read, and no task was made of it.")
+        Problem(.invalidValue, "\(count) lines were refused: the rest was not read, and created no task.")
     }
 
     private static let noRoom = Problem(
         .rateLimited,
-        "Too many large requests are being read: the rest was not read, and no task was made of it; send it again soon.",
+        "Too many large requests are being read: the rest was not read, and created no task; send it again soon.",
         status: 503)
 
     private func read(_ line: LineSplitter.Line, _ traceparent: String?) -> Line {

@@ -42,7 +42,7 @@ extension Call {
         let session = try await session()
         if hasLines { return try await TaskLines(call: self, session: session).answer() }
         guard accepted == MediaTypes.json else {
-            throw Problem(.notAcceptable, "The answer to one task is application/json.")
+            throw Problem(.notAcceptable, "The response to one task is application/json.")
         }
         let creation = try hasMetalink ? Metalink.creation(bodyBytes) : read(TaskCreation.self)
         let order = try TaskOrder(checking: creation, traceparent: traceparent)
@@ -141,8 +141,7 @@ extension Call {
         let number = try number("taskIdentifier")
         let revision = try queryInteger("revision", in: 0 ... .max)
         guard let deadline = try waitDeadline() else {
-            switch try await service.task(
-                number, in: parameter("identifier"), of: app, known: server.shownTasks.task)
+            switch try await service.task(number, in: parameter("identifier"), of: app, known: server.shownTasks.task)
             {
             case .known(let shown): return resource(shown.text, version: Version(shown.stamp))
             // Only the waiting reasons of a running task depend on its session.
@@ -150,12 +149,11 @@ extension Call {
             }
         }
         let session = try await session()
-        let gone = request.clientGone
-        let task = try await holding {
-            let id = try await service.task(number, in: session.id).id
-            gone.onGone { [hub = service.hub] in hub.tasks.signal(id) }
-            return try await service.waitForTask(
-                number, in: session.id, newerThan: revision, until: deadline, isGone: { gone.isGone })
+        let id = try await service.task(number, in: session.id).id
+        let task = try await holding { [hub = service.hub] in
+            hub.tasks.signal(id)
+        } _: {
+            try await service.waitForTask(number, in: session.id, newerThan: revision, until: deadline, isGone: $0)
         }
         return showTask(task, in: session)
     }
@@ -169,8 +167,7 @@ extension Call {
             let task = try await service.task(number("taskIdentifier"), in: session.id)
             // A request changes in part: the rest must still be as it was read here.
             let revision = try expectedRevision(of: Version(task)) ?? (change.request == nil ? nil : task.revision)
-            return try await service.changeTask(
-                task.id, TaskChanges(checking: change, of: task), ifRevision: revision)
+            return try await service.changeTask(task.id, TaskChanges(checking: change, of: task), ifRevision: revision)
         }
         return showTask(changed, in: session)
     }
@@ -233,7 +230,7 @@ extension Call {
         return selected(try await service.claimContents(filter, in: session.id, ifRevision: revision))
     }
 
-    private func selected(_ count: (matched: Int, changed: Int)) -> HTTPResponse {
+    func selected(_ count: (matched: Int, changed: Int)) -> HTTPResponse {
         .json(
             SelectionAnswer {
                 $0.matched = Int64(count.matched)

@@ -95,10 +95,7 @@ extension TaskProgress {
     /// Records that the kept bytes were discarded, so that other transfers have space.
     package mutating func loseContent() {
         noteFetchedTwice(keptOffset)
-        resume = nil
-        segments = nil
-        source = 0
-        durableOffset = 0
+        forgetBytes()
         restartCause = "diskFull"
         diskLosses += 1
     }
@@ -128,7 +125,7 @@ extension TaskError {
         let reason =
             switch verdict {
             case .neverFits: "The content is longer than the disk can hold."
-            case .lostTooOften, .waits: "The disk was full so often that the content began anew too many times."
+            case .lostTooOften, .waits: "The disk was full too often: the content restarted too many times."
             }
         return TaskError(
             .cannotWriteToFile, reason, failingURL: failingURL,

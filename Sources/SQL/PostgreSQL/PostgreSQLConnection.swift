@@ -72,6 +72,15 @@ final class PostgreSQLConnection: Connection {
         isInTransaction = false
     }
 
+    /// Runs `body` in a transaction of its own.
+    func transact<Result>(_ body: (Connection) throws(SQLError) -> Result) throws(SQLError) -> Result {
+        try begin("BEGIN ISOLATION LEVEL READ COMMITTED")
+        defer { rollBack() }
+        let result = try body(self)
+        try commit()
+        return result
+    }
+
     /// Ends a transaction that changed nothing or has failed, without waiting.
     func rollBack() {
         let isOpen = isInTransaction && pipeline.isConnected
@@ -206,45 +215,6 @@ final class PostgreSQLConnection: Connection {
             return true
         }
         return numbers
-    }
-
-    // MARK: Nodes
-
-    override func nodes() throws(SQLError) -> [Node] {
-        var nodes: [Node] = []
-        try forEach(
-            """
-            SELECT id, committed, draining, document, lease_until > now() AS alive, \
-            CAST(extract(epoch FROM now() - lease_until) * 1000 AS BIGINT) AS overdue FROM node ORDER BY id
-            """
-        ) { row throws(SQLError) in
-            nodes.append(
-                Node(
-                    id: row.text("id"), isAlive: row.bool("alive"),
-                    silence: max(.zero, .seconds(PostgreSQLNode.lease) + .milliseconds(row.integer("overdue"))),
-                    committed: row.integer("committed"), isDraining: row.bool("draining"),
-                    document: row.blob("document")))
-            return true
-        }
-        return nodes
-    }
-
-    override func buryNodes(but node: String) throws(SQLError) -> [String] {
-        var buried: [String] = []
-        try forEach("DELETE FROM node WHERE id <> ?1 AND lease_until <= now() RETURNING id", node) {
-            row throws(SQLError) in
-            buried.append(row.text("id"))
-            return true
-        }
-        return buried
-    }
-
-    override func describe(node: String, as document: [UInt8]) throws(SQLError) {
-        try execute("UPDATE node SET document = ?2 WHERE id = ?1", node, document)
-    }
-
-    override func drain(node: String) throws(SQLError) -> Bool {
-        try change("UPDATE node SET draining = TRUE WHERE id = ?1", node) > 0
     }
 }
 

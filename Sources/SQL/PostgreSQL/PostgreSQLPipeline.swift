@@ -109,7 +109,9 @@ final class PostgreSQLPipeline {
         _ sql: StaticString, _ parameters: [(any SQLBindable)?], ending: StaticString = "", isWanted: Bool = false
     ) throws(SQLError) {
         values.set(parameters)
-        try sendValues(sql, isWanted: isWanted) { Self.translated(sql) + ending.description }
+        try sendValues(sql, isWanted: isWanted) { () throws(Untranslatable) in
+            try PostgreSQLTranslation.statement(sql.description) + ending.description
+        }
     }
 
     /// Sends a statement once for several lists of values, with an array for each parameter.
@@ -117,7 +119,9 @@ final class PostgreSQLPipeline {
         _ sql: StaticString, lists: ArraySlice<[(any SQLBindable)?]>, isWanted: Bool = false
     ) throws(SQLError) {
         values.set(columnsOf: lists)
-        try sendValues(sql, isWanted: isWanted) { PostgreSQLSet.statement(sql, values.form) }
+        try sendValues(sql, isWanted: isWanted) { () throws(Untranslatable) in
+            try PostgreSQLTranslation.statement(sql.description, forLists: values.form)
+        }
     }
 
     /// Marks everything before as undone by the next statement, whatever its result.
@@ -131,7 +135,9 @@ final class PostgreSQLPipeline {
     /// Sends a statement with the current values.
     ///
     /// - Parameter text: The statement in PostgreSQL's dialect.
-    private func sendValues(_ sql: StaticString, isWanted: Bool, text: () -> String) throws(SQLError) {
+    private func sendValues(
+        _ sql: StaticString, isWanted: Bool, text: () throws(Untranslatable) -> String
+    ) throws(SQLError) {
         if let failure { throw failure }
         guard let handle else { throw breakOff(SQLError(.unreachable, "there is no connection")) }
         let statement = try prepared(sql, handle, text)
@@ -150,10 +156,10 @@ final class PostgreSQLPipeline {
 
     /// The statement for parameters of these types, prepared first if the server does not know it.
     private func prepared(
-        _ sql: StaticString, _ handle: OpaquePointer, _ text: () -> String
+        _ sql: StaticString, _ handle: OpaquePointer, _ text: () throws(Untranslatable) -> String
     ) throws(SQLError) -> Prepared {
         if let known = statements[sql.utf8Start]?.first(where: { $0.form == values.form }) { return known }
-        let text = text()
+        let text = translated(text)
         guard server.keepsStatements else {
             let statement = Prepared(name: text, types: values.types, form: values.form)
             statements[sql.utf8Start, default: []].append(statement)
@@ -170,10 +176,11 @@ final class PostgreSQLPipeline {
         return statement
     }
 
-    /// The literal with `$1` for `?1`. No literal has a question mark elsewhere.
-    private static func translated(_ sql: StaticString) -> String {
-        sql.withUTF8Buffer { bytes in
-            String(decoding: bytes.map { $0 == UInt8(ascii: "?") ? UInt8(ascii: "$") : $0 }, as: UTF8.self)
+    private func translated(_ text: () throws(Untranslatable) -> String) -> String {
+        do throws(Untranslatable) {
+            return try text()
+        } catch {
+            preconditionFailure("\(error)")
         }
     }
 

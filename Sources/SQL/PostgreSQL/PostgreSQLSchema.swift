@@ -20,8 +20,7 @@ extension PostgreSQLScript {
         // Explicit, whatever the server's default: reads after the lock must see the commit of its last holder.
         try run("BEGIN ISOLATION LEVEL READ COMMITTED")
         try run("SELECT pg_advisory_xact_lock(\(Self.lock))")
-        if try run("SELECT to_regclass('schema_version')") == nil { try run(Self.ownTables) }
-        if try run(Self.sharedColumns) == nil { try run(Self.sharing) }
+        if try run("SELECT to_regclass('schema_version')") == nil { try run(Self.versionTable) }
         let found = try run("SELECT version FROM schema_version").flatMap { Int($0) } ?? 0
         try migrations.check(found)
         for migration in migrations where migration.version > found {
@@ -35,26 +34,8 @@ extension PostgreSQLScript {
         try run("COMMIT")
     }
 
-    /// Additional tables of a PostgreSQL store: its version and its nodes.
-    private static let ownTables = """
+    private static let versionTable = """
         CREATE TABLE schema_version (version BIGINT NOT NULL);
         INSERT INTO schema_version (version) VALUES (0);
-        CREATE TABLE node (
-            id TEXT COLLATE "C" PRIMARY KEY,
-            -- Each process that takes the node's place draws a new epoch: a group of an earlier one is not committed.
-            epoch BIGINT NOT NULL,
-            -- The number of the last group of writes that was committed.
-            committed BIGINT NOT NULL DEFAULT 0,
-            -- Renewed by each group, and when there is none.
-            lease_until TIMESTAMPTZ NOT NULL
-        ) WITH (fillfactor = 50);
         """
-
-    /// Columns that nodes need to share a store, which earlier versions did not have.
-    private static let sharing = """
-        ALTER TABLE node ADD COLUMN contents TEXT COLLATE "C", ADD COLUMN document BYTEA,
-            ADD COLUMN draining BOOLEAN NOT NULL DEFAULT FALSE
-        """
-    private static let sharedColumns =
-        "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('node') AND attname = 'draining'"
 }

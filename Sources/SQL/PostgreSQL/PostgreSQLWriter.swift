@@ -7,12 +7,16 @@ import Glibc
 /// commit. Their writes are sent with the commit in one flight. Savepoints would cost more than they save: if a closure
 /// fails, the group is undone and its closures run again, one by one.
 ///
-/// A lost connection is replaced. Each group has a number. If the response to its COMMIT is lost, the node's row
-/// determines whether it was committed.
+/// A lost connection is replaced. Each group has a number. If the response to its COMMIT is lost, the fence determines
+/// whether it was committed.
 final class PostgreSQLWriter: Writer {
     let state: WriterState
     private let connection: PostgreSQLConnection
-    private var node: PostgreSQLNode
+    private let fence: Fence
+    /// Drawn at the start, and again after the response to a COMMIT was lost.
+    private var token: Int64
+    /// The number of the last commit group known to be committed.
+    private var committed: Int64 = 0
     private let log: Log
     private let onCommit: @Sendable (Commit) -> Void
     private let onFatalError: @Sendable (SQLError) -> Never
@@ -32,7 +36,7 @@ final class PostgreSQLWriter: Writer {
     /// Time limits, in milliseconds.
     struct Limits: Sendable {
         /// The interval between two renewals of the lease.
-        var heartbeat = Int64(PostgreSQLNode.lease) * 1000 / 3
+        var heartbeat: Int64
         /// The wait for an unreachable server before closures fail, and the wait for locks before they fail as busy.
         var patience: Int64 = 10_000
         /// The maximum time for which a commit may stay in doubt. The next start determines its outcome.
@@ -45,12 +49,13 @@ final class PostgreSQLWriter: Writer {
     private static let tries = 8
 
     init(
-        _ connection: PostgreSQLConnection, _ node: PostgreSQLNode, waiting: Mailbox<Job>, limits: Limits,
-        state: WriterState, log: Log,
-        onCommit: @escaping @Sendable (Commit) -> Void, onFatalError: @escaping @Sendable (SQLError) -> Never
+        _ connection: PostgreSQLConnection, _ fence: Fence, token: Int64, waiting: Mailbox<Job>, limits: Limits,
+        state: WriterState, log: Log, onCommit: @escaping @Sendable (Commit) -> Void,
+        onFatalError: @escaping @Sendable (SQLError) -> Never
     ) {
         self.connection = connection
-        self.node = node
+        self.fence = fence
+        self.token = token
         self.waiting = waiting
         self.limits = limits
         self.state = state
@@ -197,11 +202,11 @@ final class PostgreSQLWriter: Writer {
     ///
     /// - Returns: Whether the group was committed. False if the connection was lost before.
     private func commit() throws(SQLError) -> Bool {
-        let number = node.committed + 1
+        let number = committed + 1
         do throws(SQLError) {
-            try node.sign(number, connection)
+            try fence.sign(connection, token, number)
             try connection.commit()
-            node.committed = number
+            committed = number
             lastSign = Clock.system.monotonic()
             return true
         } catch {
@@ -214,19 +219,19 @@ final class PostgreSQLWriter: Writer {
             log.warning("the answer to a commit was lost", ("error", error.message))
             findOut()
             noteBack()
-            return node.committed == number
+            return committed == number
         }
     }
 
-    /// Reads the last committed number from the node's row, for as long as that takes, because the group's callers
-    /// depend on it. Waiting closures fail after the usual time.
+    /// Reads the last committed number from the fence, for as long as that takes, because the group's callers depend on
+    /// it. Waiting closures fail after the usual time.
     private func findOut() {
-        let next = PostgreSQLNode.nextEpoch()
+        let next = Self.drawToken()
         let start = Clock.system.monotonic()
         let (patience, deadline) = (start + (isAway ? 0 : limits.patience), start + limits.doubt)
         while true {
             do throws(SQLError) {
-                return try node.settle(next, connection)
+                return try settle(next)
             } catch {
                 let isFinal = error.code == .superseded || Clock.system.monotonic() > deadline
                 if isFinal { onFatalError(error) }
@@ -237,6 +242,22 @@ final class PostgreSQLWriter: Writer {
             }
         }
     }
+
+    /// Determines the outcome of a commit group in doubt, once and for all.
+    ///
+    /// - Parameter next: The new token.
+    /// - Throws: ``SQLError/Code/superseded`` if another process took the node's place.
+    private func settle(_ next: Int64) throws(SQLError) {
+        let found = try connection.transact { db throws(SQLError) in
+            guard let found = try fence.settle(db, token, next) else {
+                throw SQLError(.superseded, "another process took this node's place in the store")
+            }
+            return found
+        }
+        (token, committed) = (next, found)
+    }
+
+    static func drawToken() -> Int64 { Int64.random(in: 1...Int64.max) }
 
     private func refuseWaiting(_ error: SQLError) {
         guard case .items(let jobs) = waiting.take(atMost: .max, patience: .zero) else { return }
@@ -262,7 +283,7 @@ final class PostgreSQLWriter: Writer {
         // The lease expires by itself.
         guard !isAway else { return }
         do throws(SQLError) {
-            try node.leave(connection)
+            try connection.transact { db throws(SQLError) in try fence.leave(db, token) }
         } catch {
             log.warning("the node's place in the store could not be left", ("error", error.message))
         }

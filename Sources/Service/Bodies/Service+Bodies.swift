@@ -44,7 +44,7 @@ extension Service {
             return try await receiveBody(order, app: app, recording: recording, into: contents, next)
         }
         let publicId = Identifier.make(prefix: "body_")
-        let limits = try await store.app(app).limits
+        let limits = try await store.apps.read(app).limits
         let folder = folder.of(app.rawValue)
         let partial = folder.stage(folder.partial(publicId))
         let digests = Self.digests(for: order)
@@ -61,7 +61,7 @@ extension Service {
             file = try await partial.moved(to: folder.body(publicId))
             place = .file(folder.body(publicId))
         }
-        let body = try await store.addBody(
+        let body = try await store.files.addBody(
             publicId, app: app, place: place, length: received.length, digest: found[.sha256]?.hexadecimal,
             mediaType: order.mediaType, isComplete: order.isComplete,
             expectedLength: order.isComplete ? nil : order.expectedLength, limit: limits.maximumStoredBytes,
@@ -80,7 +80,7 @@ extension Service {
         _ publicId: String, app: AppID, at offset: Int64, _ order: BodyOrder, next: () async throws -> [UInt8]?
     ) async throws -> BodyRecord {
         try requireRoom()
-        let draft = try await store.body(publicId, app: app)
+        let draft = try await store.files.body(publicId, app: app)
         guard !draft.isComplete else { throw DomainError.notFound }
         guard draft.length == offset, appending.withLock({ $0.insert(publicId).inserted }) else {
             throw ServiceError.uploadOffsetMismatch(offset: draft.length)
@@ -98,7 +98,7 @@ extension Service {
             return try await append(to: draft, in: relative, file, order, next)
         } catch {
             // Bytes that no commit refers to do not count.
-            let stored = (try? await store.body(publicId, app: app))?.length ?? offset
+            let stored = (try? await store.files.body(publicId, app: app))?.length ?? offset
             try? await folder.disk.run { () throws(SystemError) in try file.truncate(to: stored) }
             throw error
         }
@@ -109,7 +109,7 @@ extension Service {
         _ next: () async throws -> [UInt8]?
     ) async throws -> BodyRecord {
         let (publicId, app) = (draft.publicId, draft.app)
-        let limits = try await store.app(app).limits
+        let limits = try await store.apps.read(app).limits
         let (length, failure) = await append(to: file, at: draft.length, order, next)
         if let failure, failure as? ServiceError == .digestMismatch { throw failure }
         try await folder.disk.run { () throws(SystemError) in try file.sync() }
@@ -124,7 +124,7 @@ extension Service {
             }
             digest = (found[.sha256] ?? []).hexadecimal
         }
-        let body = try await store.advanceBody(
+        let body = try await store.files.advanceBody(
             publicId, app: app, length: length, digest: digest, limit: limits.maximumStoredBytes, at: clock.now)
         if let failure { throw failure }
         return body
@@ -149,17 +149,18 @@ extension Service {
     }
 
     package func body(_ publicId: String, app: AppID) async throws -> BodyRecord {
-        try await store.body(publicId, app: app)
+        try await store.files.body(publicId, app: app)
     }
 
     package func bodies(
         of app: AppID, isComplete: Bool?, isInUse: Bool?, _ span: ListSpan, after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, body: BodyRecord)] {
-        try await store.bodies(of: app, isComplete: isComplete, isInUse: isInUse, span, after: cursor, limit: limit)
+        try await store.files.bodies(
+            of: app, isComplete: isComplete, isInUse: isInUse, span, after: cursor, limit: limit)
     }
 
     package func deleteBody(_ publicId: String, app: AppID) async throws {
-        outlet.handle(try await store.deleteBody(publicId, app: app, at: clock.now))
+        outlet.handle(try await store.files.deleteBody(publicId, app: app, at: clock.now))
     }
 
     private static func digests(for order: BodyOrder) -> [Digest] {

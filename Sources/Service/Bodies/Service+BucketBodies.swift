@@ -15,7 +15,7 @@ extension Service {
         _ next: () async throws -> [UInt8]?
     ) async throws -> BodyRecord {
         let publicId = Identifier.make(prefix: "body_")
-        let limits = try await store.app(app).limits
+        let limits = try await store.apps.read(app).limits
         // The algorithms of the digests that complete a draft are not known yet.
         var digests = RunningDigests(order.isComplete ? Array(order.algorithms) : DigestAlgorithm.allCases)
         var (small, upload, length) = ([UInt8]?.some([]), newUpload(publicId, app, order, contents), Int64(0))
@@ -38,7 +38,7 @@ extension Service {
             } else {
                 place = .objects(length > 0 ? [try await upload.finish()] : [])
             }
-            return try await store.addBody(
+            return try await store.files.addBody(
                 publicId, app: app, place: place, length: length,
                 digest: order.isComplete ? digests.values[.sha256]?.hexadecimal : nil, mediaType: order.mediaType,
                 isComplete: order.isComplete, expectedLength: order.isComplete ? nil : order.expectedLength,
@@ -52,7 +52,7 @@ extension Service {
         _ draft: BodyRecord, _ order: BodyOrder, into contents: ContentsBucket, _ next: () async throws -> [UInt8]?
     ) async throws -> BodyRecord {
         guard var digests = draft.draftDigest.flatMap({ RunningDigests($0) }) else { throw DomainError.notFound }
-        let limits = try await store.app(draft.app).limits
+        let limits = try await store.apps.read(draft.app).limits
         let limit = min(settings.maximumBodyLength, order.expectedLength ?? .max)
         var upload = newUpload(draft.publicId, draft.app, order, contents)
         return try await intoContents(&upload) { upload in
@@ -83,11 +83,11 @@ extension Service {
                 digest = digests.values[.sha256]?.hexadecimal
             }
             let objects = length > draft.length ? [try await upload.finish()] : []
-            let body = try await store.appendBody(
+            let body = try await store.files.appendBody(
                 draft.publicId, app: draft.app, at: draft.length, objects, digest: digest, digests.kept,
                 limit: limits.maximumStoredBytes, at: clock.now)
             guard let body else {
-                let now = try await store.body(draft.publicId, app: draft.app)
+                let now = try await store.files.body(draft.publicId, app: draft.app)
                 throw ServiceError.uploadOffsetMismatch(offset: now.length)
             }
             if let failure { throw failure }

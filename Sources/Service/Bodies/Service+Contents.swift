@@ -18,7 +18,7 @@ extension Service {
     ///
     /// - Throws: ``DomainError/notFound`` if there is none yet; ``DomainError/contentExpired`` afterwards.
     package func content(of task: TaskRecord) async throws -> (record: ContentRecord, source: ContentSource) {
-        let location = try await store.content(of: task.id)
+        let location = try await store.files.content(of: task.id)
         guard !location.record.isExpired, let place = location.place else { throw DomainError.contentExpired }
         switch place {
         case .bytes(let bytes): return (location.record, .here(.bytes(bytes)))
@@ -37,13 +37,13 @@ extension Service {
         } catch {
             guard error.errno == ENOENT else { throw error }
             // The content may have been freed since its place was read.
-            guard try await !store.content(of: task.id).record.isExpired else { throw DomainError.contentExpired }
+            guard try await !store.files.content(of: task.id).record.isExpired else { throw DomainError.contentExpired }
         }
         if damagedContents.note(task.id) {
             log.error(
                 found == nil
-                    ? "the file of a content is missing, and cannot be read"
-                    : "a content is not as long as it was stored, and cannot be read",
+                    ? "the file of a content is missing"
+                    : "the file of a content does not have its stored length",
                 ("session", task.sessionIdentifier), ("task", task.number), ("file", path), ("length", record.length),
                 ("found", found ?? 0))
         }
@@ -51,7 +51,7 @@ extension Service {
     }
 
     package func claimContent(of task: TaskID, expecting expected: ClaimCondition?) async throws {
-        outlet.handle(try await store.claimContent(of: task, expecting: expected, at: clock.now))
+        outlet.handle(try await store.files.claimContent(of: task, expecting: expected, at: clock.now))
     }
 
     /// Frees the contents of all matching tasks of a session, in batches.
@@ -64,8 +64,8 @@ extension Service {
         var (matched, changed) = (0, 0)
         var (after, revision) = (Int64(0), revision)
         while true {
-            let step = try await store.claimContents(
-                filter, in: session, after: after, limit: Store.commandGroup, ifRevision: revision, at: clock.now)
+            let step = try await store.files.claimContents(
+                filter, in: session, after: after, limit: Store.Tasks.commandGroup, ifRevision: revision, at: clock.now)
             revision = nil
             outlet.handle(step.aftermath)
             matched += step.matched

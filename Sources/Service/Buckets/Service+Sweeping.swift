@@ -54,7 +54,7 @@ extension Service {
             last = next
             for object in page {
                 guard let modified = object.modified, modified < old,
-                    try await !store.isKnown(object: object.key)
+                    try await !store.files.isKnown(object: object.key)
                 else { continue }
                 try await client.delete(object.key)
                 removed += 1
@@ -70,7 +70,7 @@ extension Service {
             let page = try await client.uploads(below: start, after: marker)
             for upload in page.uploads {
                 guard let initiated = upload.initiated, initiated < old,
-                    try await !store.isKnown(object: upload.key)
+                    try await !store.files.isKnown(object: upload.key)
                 else { continue }
                 try await client.abortUpload(upload.id, upload.key)
                 removed += 1

@@ -21,10 +21,10 @@ extension Service {
     func abortUploads() async {
         await withDiscardingTaskGroup { group in
             var clients = settings.buckets
-            clients[Store.contentsBucket] = settings.contents?.client
+            clients[Store.Files.contentsBucket] = settings.contents?.client
             for (name, client) in clients {
                 group.addTask {
-                    if name != Store.contentsBucket { await self.probe(name, client) }
+                    if name != Store.Files.contentsBucket { await self.probe(name, client) }
                     while !Task.isCancelled {
                         await self.abortUselessUploads(name, client)
                         try? await Task.sleep(for: .milliseconds(Self.uploadRound))
@@ -39,12 +39,12 @@ extension Service {
         let log = log.with("bucket", name)
         do throws(BucketFault) {
             let heeded = try await client.heededConditions()
-            log.info("the bucket takes objects", ("conditions", heeded.absent ? "heeded" : "ignored"))
+            log.info("the bucket accepts objects", ("conditions", heeded.absent ? "heeded" : "ignored"))
             if !heeded.absent {
-                log.warning("the store ignores If-None-Match: that an object is new is checked before it is written")
+                log.warning("the store ignores If-None-Match: the absence of an object is checked before it is written")
             }
             if !heeded.unchanged {
-                log.warning("the store ignores If-Match: a request that comes late may overwrite a newer object")
+                log.warning("the store ignores If-Match: a delayed request may overwrite a newer object")
             }
         } catch {
             log.error("the bucket cannot be used", ("code", error.code), ("message", error.message))
@@ -60,10 +60,10 @@ extension Service {
             let rows = contents.writers.rows
             guard !rows.isEmpty, !Task.isCancelled else { continue }
             do {
-                try await store.extendUploads(rows: rows, until: clock.now + contents.bodyLease)
+                try await store.files.extendUploads(rows: rows, until: clock.now + contents.bodyLease)
             } catch {
                 if Store.Obstacle(error) != .away {
-                    log.warning("bodies under way could not be noted", ("error", "\(error)"))
+                    log.warning("leases of bodies in flight could not be renewed", ("error", "\(error)"))
                 }
             }
         }
@@ -72,14 +72,14 @@ extension Service {
     private func abortUselessUploads(_ bucket: String, _ client: BucketClient) async {
         do {
             while !Task.isCancelled {
-                let useless = try await store.uselessUploads(of: bucket, at: clock.now, limit: Self.uploadsAtOnce)
+                let useless = try await store.files.uselessUploads(of: bucket, at: clock.now, limit: Self.uploadsAtOnce)
                 await withDiscardingTaskGroup { group in
                     for upload in useless { group.addTask { await self.abort(upload, bucket, client) } }
                 }
                 guard useless.count == Self.uploadsAtOnce else { return }
             }
         } catch {
-            log.warning("uploads that are left over could not be read", ("error", "\(error)"))
+            log.warning("orphaned uploads could not be read", ("error", "\(error)"))
         }
     }
 
@@ -91,28 +91,28 @@ extension Service {
             case let id?: try await client.abortUpload(id, upload.key)
             case nil:
                 guard try await abortNameless(upload, bucket, client) else {
-                    return try await store.postponeUpload(row: upload.row, until: clock.now + .seconds(5))
+                    return try await store.files.postponeUpload(row: upload.row, until: clock.now + .seconds(5))
                 }
             }
             // An object may exist that no commit refers to.
-            if bucket == Store.contentsBucket,
-                try await store.claimRemoval(ofObject: upload.key, row: upload.row)
+            if bucket == Store.Files.contentsBucket,
+                try await store.files.claimRemoval(ofObject: upload.key, row: upload.row)
             {
                 try await client.delete(upload.key)
             }
-            try await store.forgetUpload(row: upload.row, id: upload.id)
+            try await store.files.forgetUpload(row: upload.row, id: upload.id)
         } catch {
             let message = (error as? BucketFault)?.message ?? "\(error)"
             if upload.attempts >= Self.mostAttempts {
-                log.error("an upload could not be aborted and is left", ("message", message))
-                try? await store.forgetUpload(row: upload.row, id: upload.id)
+                log.error("an upload could not be aborted and is abandoned", ("message", message))
+                try? await store.files.forgetUpload(row: upload.row, id: upload.id)
                 return
             }
             let delay = Duration.seconds(5 << min(upload.attempts, 9))
             if upload.attempts == 0 {
-                log.warning("an upload could not be aborted, it is tried again", ("message", message))
+                log.warning("an upload could not be aborted and is retried", ("message", message))
             }
-            try? await store.postponeUpload(row: upload.row, until: clock.now + delay)
+            try? await store.files.postponeUpload(row: upload.row, until: clock.now + delay)
         }
     }
 
@@ -122,7 +122,7 @@ extension Service {
     private func abortNameless(_ upload: UselessUpload, _ bucket: String, _ client: BucketClient) async throws -> Bool {
         // In this order: an upload that begins meanwhile has a row by the time the service's store is read.
         let begun = try await client.uploads(of: upload.key)
-        let known = try await store.uploads(of: upload.key, bucket: bucket, besides: upload.row, at: clock.now)
+        let known = try await store.files.uploads(of: upload.key, bucket: bucket, besides: upload.row, at: clock.now)
         guard let known else { return false }
         let since = upload.begunAt - Self.clockTolerance
         for other in begun where !known.contains(other.id) {

@@ -15,7 +15,7 @@ extension Service {
         for errand in errands {
             for file in errand.files {
                 do {
-                    if case .removeIfOrphan = errand, try await store.isNeeded(file: file) { continue }
+                    if case .removeIfOrphan = errand, try await store.files.isNeeded(file: file) { continue }
                     try await folder.remove(file)
                     removed.append(file)
                 } catch {
@@ -27,7 +27,7 @@ extension Service {
         }
         var writes = 0
         do {
-            writes = try await store.forgetDiscardedFiles(removed)
+            writes = try await store.files.forgetDiscarded(removed)
         } catch {
             failed += removed.map { .removeIfOrphan($0) }
             fault = error
@@ -48,14 +48,15 @@ extension Service {
     func removeOrphans() async throws -> [JanitorErrand] {
         var failed: [JanitorErrand] = []
         for area in DataFolder.folders {
-            for file in (try? await folder.unstagedFiles(in: area)) ?? [] where try await !store.isNeeded(file: file) {
+            for file in (try? await folder.unstagedFiles(in: area)) ?? []
+            where try await !store.files.isNeeded(file: file) {
                 do { try await folder.remove(file) } catch { failed.append(.removeIfOrphan(file)) }
             }
         }
-        var noted = try await store.discardedFiles(limit: 1000)
+        var noted = try await store.files.discarded(limit: 1000)
         while let last = noted.last {
             failed += await run([.remove(noted)]).failed
-            noted = try await store.discardedFiles(after: last, limit: 1000)
+            noted = try await store.files.discarded(after: last, limit: 1000)
         }
         return failed
     }

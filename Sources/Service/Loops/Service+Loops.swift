@@ -17,7 +17,7 @@ extension Service {
             let (due, next) = relauncher.takeDue(at: clock.now, limit: 64)
             if !due.isEmpty {
                 do {
-                    outlet.handle(try await store.askLaunchRules(of: due, at: clock.now))
+                    outlet.handle(try await store.launches.askRules(of: due, at: clock.now))
                 } catch {
                     if Store.Obstacle(error) != .away {
                         log.error("launches could not be stored", ("error", "\(error)"))
@@ -36,7 +36,7 @@ extension Service {
     func checkAllSessions(at time: Timestamp) async throws {
         var cursor = SessionID(0)
         while true {
-            let sessions = try await store.unacknowledgedSessions(after: cursor, limit: 1000)
+            let sessions = try await store.sessions.unacknowledged(after: cursor, limit: 1000)
             for session in sessions { relauncher.check(session, at: time) }
             guard sessions.count == 1000, let last = sessions.last else { return }
             cursor = last
@@ -87,14 +87,14 @@ extension Service {
     /// - Returns: Nil if it failed: the chore is tried again in the next round.
     private func clean(_ chore: Chore) async -> Cleaning? {
         do {
-            let cleaning = try await store.clean(chore, at: clock.now, rows: Self.rowsAtOnce)
+            let cleaning = try await store.upkeep.clean(chore, at: clock.now, rows: Self.rowsAtOnce)
             outlet.handle(cleaning.aftermath)
             if cleaning.aftermath.unreadContents > 0 {
                 log.warning("contents expired unacknowledged", ("contents", cleaning.aftermath.unreadContents))
             }
             return cleaning
         } catch {
-            if Store.Obstacle(error) != .away { log.warning("housekeeping failed", ("error", "\(error)")) }
+            if Store.Obstacle(error) != .away { log.warning("a chore of the janitor failed", ("error", "\(error)")) }
             return nil
         }
     }

@@ -21,15 +21,15 @@ extension Service {
             let unnoted = moving.filter { noted[$0].map { now - $0 >= period.milliseconds } ?? true }
             var next: Timestamp?
             do {
-                next = try await store.nextStallCheck()
+                next = try await store.sessions.nextStallCheck()
                 let isDue = nodes.isKeeper && next.map { $0 <= clock.now } ?? false
                 if isDue || !unnoted.isEmpty {
                     outlet.handle(
-                        try await store.judgeStalls(
+                        try await store.sessions.judgeStalls(
                             moving: unnoted, watchedSince: startedAt, at: clock.now,
                             limit: nodes.isKeeper ? Self.judgedAtOnce : 0))
                     for session in unnoted { noted[session] = now }
-                    next = try await store.nextStallCheck()
+                    next = try await store.sessions.nextStallCheck()
                 }
                 if !nodes.isKeeper { next = nil }
             } catch {

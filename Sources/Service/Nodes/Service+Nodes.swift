@@ -48,7 +48,7 @@ extension Service {
 
     private func look(_ look: inout Look) async throws {
         guard let own = store.node else { return }
-        let records = try await store.nodes()
+        let records = try await store.nodes.list()
         nodes.note(records, own: own)
         if records.contains(where: { $0.id == own && $0.isDraining }), !nodes.isDraining { retire() }
         try await describe(&look)
@@ -71,7 +71,7 @@ extension Service {
         let profile = profile
         let isDue = look.describedAt == .min || now >= look.describedAt + Self.profilePeriod
         guard isDue, profile != look.profile else { return }
-        try await store.describe(profile)
+        try await store.nodes.describe(profile)
         (look.profile, look.describedAt) = (profile, now)
     }
 
@@ -81,8 +81,8 @@ extension Service {
         var watched = Watched()
         watched.sessions = Array(Set(hub.sessions.keys).union(transfers.values))
         watched.streamed = hub.streamed
-        watched.tasks = hub.tasks.keys
-        let news = try await store.news(of: watched)
+        watched.tasks = Array(Set(hub.tasks.keys).union(outlet.arrivals.changes.keys))
+        let news = try await store.nodes.news(of: watched)
         for session in watched.sessions where news.sessions[session] != look.sessions[session] {
             hub.sessions.signal(session)
             if news.sessions[session]?.revision != look.sessions[session]?.revision {
@@ -94,7 +94,10 @@ extension Service {
         }
         look.sessions = news.sessions
         for session in nodes.note(news.progress) { hub.sessions.signal(session) }
-        for task in watched.tasks where !news.unfinished.contains(task) { hub.tasks.signal(task) }
+        for task in watched.tasks where !news.unfinished.contains(task) {
+            hub.tasks.signal(task)
+            outlet.arrivals.completed(task)
+        }
         // Cancelled, suspended or changed at another node.
         let decided = transfers.keys.filter { !news.transferring.contains($0) }
         outlet.stop(decided)
@@ -115,7 +118,7 @@ extension Service {
         guard hasDead || look.committed.keys.contains(where: { !known.contains($0) }) else { return }
         var (buried, tasks, hasMore) = ([String](), 0, true)
         while hasMore {
-            let (takeOver, aftermath) = try await store.takeOver(burying: hasDead, at: clock.now)
+            let (takeOver, aftermath) = try await store.nodes.takeOver(burying: hasDead, at: clock.now)
             outlet.handle(aftermath)
             buried += takeOver.nodes
             tasks += takeOver.tasks
@@ -124,7 +127,7 @@ extension Service {
         if !buried.isEmpty {
             nodes.takeOvers.add(Int64(buried.count))
             log.warning(
-                "nodes died, and the living nodes took over their work", ("nodes", buried.joined(separator: " ")),
+                "nodes died, and other nodes took over their work", ("nodes", buried.joined(separator: " ")),
                 ("tasks", tasks))
         }
         // The tasks of dead nodes are resumed by other nodes, perhaps by this one.
@@ -138,7 +141,7 @@ extension Service {
     private func retire() {
         nodes.drain()
         inbox.tell(.drain)
-        log.info("this node was drained: it takes nothing more")
+        log.info("this node was drained and claims no more tasks")
     }
 
     /// Reports sessions without an attached client on this node to the other nodes.
@@ -146,7 +149,7 @@ extension Service {
         let departures = attendance.takeDepartures()
         guard !departures.isEmpty else { return }
         do {
-            try await store.clientsLeft(departures)
+            try await store.sessions.clientsLeft(departures)
         } catch {
             attendance.putBack(departures: departures)
             throw error
@@ -171,7 +174,7 @@ extension Service {
 
     /// All nodes that are alive or not taken over yet, by name.
     package func nodeRecords() async throws -> [NodeRecord] {
-        guard store.node == nil else { return try await store.nodes() }
+        guard store.node == nil else { return try await store.nodes.list() }
         return [NodeRecord(id: Self.only, isDraining: nodes.isDraining || isDraining, profile: profile)]
     }
 
@@ -179,7 +182,7 @@ extension Service {
     ///
     /// - Throws: ``DomainError/notFound``.
     package func drain(node: String) async throws {
-        if store.node != nil { return try await store.drain(node: node) }
+        if store.node != nil { return try await store.nodes.drain(node) }
         guard node == Self.only else { throw DomainError.notFound }
         retire()
     }

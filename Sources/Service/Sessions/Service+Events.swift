@@ -5,7 +5,7 @@ import Transfers
 
 extension Service {
     package func events(of id: SessionID, after: Int64?, limit: Int) async throws -> EventPage {
-        try await store.events(of: id, after: after, limit: limit)
+        try await store.sessions.events(of: id, after: after, limit: limit)
     }
 
     /// Events after a number. Waits for one until the monotonic `deadline` (ms), and attaches meanwhile.
@@ -17,7 +17,7 @@ extension Service {
         try await attached(to: id, .wait) {
             let watch = hub.sessions.watch(id)
             while true {
-                let page = try await store.events(of: id, after: after, limit: limit)
+                let page = try await store.sessions.events(of: id, after: after, limit: limit)
                 if !page.events.isEmpty || clock.monotonic() >= deadline || isGone() || isDraining { return page }
                 _ = await watch.wait(until: deadline)
             }
@@ -27,7 +27,7 @@ extension Service {
     package func acknowledge(
         through seq: Int64, epoch: Int64?, in id: SessionID, ifRevision revision: Int64?
     ) async throws -> SessionRecord {
-        let (session, aftermath) = try await store.acknowledge(
+        let (session, aftermath) = try await store.sessions.acknowledge(
             through: seq, epoch: epoch, in: id, ifRevision: revision, at: clock.now)
         outlet.handle(aftermath)
         return session
@@ -63,7 +63,7 @@ package final class EventFeed: Sendable {
     ///
     /// - Parameter maximumBytes: The page ends with the event that reaches this size.
     package func kept(after seq: Int64?, limit: Int, maximumBytes: Int) async throws -> EventPage {
-        try await service.store.events(of: session, after: seq, limit: limit, maximumBytes: maximumBytes)
+        try await service.store.sessions.events(of: session, after: seq, limit: limit, maximumBytes: maximumBytes)
     }
 
     /// Live events since the last call, with the progress of the transfers that moved.
@@ -77,7 +77,7 @@ package final class EventFeed: Sendable {
             return moved
         }
         for (task, before, now) in moved {
-            guard let record = try? await service.store.task(task), record.state == .running,
+            guard let record = try? await service.store.tasks.read(task), record.state == .running,
                 service.live.sample(task) != nil || service.nodes.samples(of: session)[task] != nil
             else { continue }
             events += Self.messages(record, before, now, at: service.clock.now)
@@ -88,7 +88,7 @@ package final class EventFeed: Sendable {
     /// Drops events of tasks that have completed: nothing may follow their last event.
     private func withoutFinished(_ events: [LiveEvent]) async -> [LiveEvent] {
         guard !events.isEmpty else { return events }
-        let unfinished = try? await service.store.unfinished(among: Set(events.map(\.task)))
+        let unfinished = try? await service.store.tasks.unfinished(among: Set(events.map(\.task)))
         return events.filter { unfinished?.contains($0.task) ?? false }
     }
 

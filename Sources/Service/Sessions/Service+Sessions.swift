@@ -5,12 +5,12 @@ import TransferEngine
 import Transfers
 
 extension Service {
-    /// Creates or reconnects a session; see `Store.openSession`.
+    /// Creates or reconnects a session; see `Store.Sessions.open`.
     package func openSession(
         _ identifier: String, app: AppID, configuration: SessionConfiguration?, description: String?,
         onlyCreates: Bool, expecting expected: SessionCondition = .none, recording: Recording<SessionRecord>?
     ) async throws -> (session: SessionRecord, arrival: SessionArrival) {
-        let opened = try await store.openSession(
+        let opened = try await store.sessions.open(
             identifier, app: app, configuration: configuration, description: description, onlyCreates: onlyCreates,
             expecting: expected, at: clock.now, recording: recording)
         outlet.handle(opened.aftermath)
@@ -18,19 +18,19 @@ extension Service {
     }
 
     package func session(_ identifier: String, app: AppID) async throws -> SessionRecord {
-        try await store.session(identifier, app: app)
+        try await store.sessions.read(identifier, app: app)
     }
 
     package func sessions(
         of app: AppID, _ span: ListSpan, after cursor: Int64, limit: Int
     ) async throws -> [SessionRecord] {
-        try await store.sessions(of: app, span, after: cursor, limit: limit)
+        try await store.sessions.list(of: app, span, after: cursor, limit: limit)
     }
 
     package func changeSession(
         _ id: SessionID, description: String??, bandwidthLimit: Int64??, ifRevision revision: Int64?
     ) async throws -> SessionRecord {
-        let session = try await store.changeSession(
+        let session = try await store.sessions.change(
             id, description: description, bandwidthLimit: bandwidthLimit, ifRevision: revision)
         inbox.tell(.sessionChanged(id))
         hub.sessions.signal(id)
@@ -44,7 +44,7 @@ extension Service {
     ) async throws -> SessionRecord {
         let watch = hub.sessions.watch(id)
         while true {
-            let session = try await store.session(id)
+            let session = try await store.sessions.read(id)
             let isQuiet = session.counts.running == 0 && session.counts.canceling == 0
             let isNewer = revision.map { session.revision > $0 } ?? false
             if isQuiet || isNewer || clock.monotonic() >= deadline || isGone() || isDraining { return session }
@@ -55,20 +55,20 @@ extension Service {
     package func finishTasksAndInvalidate(
         _ id: SessionID, ifRevision revision: Int64? = nil
     ) async throws -> SessionRecord {
-        let (session, aftermath) = try await store.invalidateSession(id, ifRevision: revision, at: clock.now)
+        let (session, aftermath) = try await store.sessions.invalidate(id, ifRevision: revision, at: clock.now)
         outlet.handle(aftermath)
         return session
     }
 
     package func invalidateAndCancel(_ id: SessionID, ifRevision revision: Int64? = nil) async throws -> SessionRecord {
-        outlet.handle(try await store.invalidateSession(id, ifRevision: revision, at: clock.now).1)
+        outlet.handle(try await store.sessions.invalidate(id, ifRevision: revision, at: clock.now).1)
         _ = try await command(.cancel(reason: nil), TaskFilter(), in: id)
-        return try await store.session(id)
+        return try await store.sessions.read(id)
     }
 
     package func deleteSession(_ id: SessionID, ifRevision revision: Int64? = nil) async throws -> SessionRecord {
         let (session, aftermath) = try await behindMoves { overtakesMoves in
-            try await self.store.forgetSession(
+            try await self.store.sessions.forget(
                 id, ifRevision: revision, overtakesMoves: overtakesMoves, at: self.clock.now)
         }
         outlet.handle(aftermath)
@@ -78,9 +78,9 @@ extension Service {
 
     /// Empties cookies and credentials, and closes the app's connections. Partial downloads stay resumable.
     package func resetSession(_ id: SessionID, ifRevision revision: Int64? = nil) async throws -> SessionRecord {
-        try await store.resetSession(id, ifRevision: revision)
+        try await store.sessions.reset(id, ifRevision: revision)
         cookies.empty(id)
-        let session = try await store.session(id)
+        let session = try await store.sessions.read(id)
         engine.closeConnections(pool: session.app.rawValue)
         return session
     }
@@ -89,7 +89,7 @@ extension Service {
 
     /// Claims, renews or releases the attachment lease of a session.
     package func attach(_ event: Attachment.Event, to id: SessionID) async throws -> SessionRecord {
-        let (session, aftermath) = try await store.attach(event, to: id, at: clock.now)
+        let (session, aftermath) = try await store.sessions.attach(event, to: id, at: clock.now)
         outlet.handle(aftermath)
         let end = session.attachment?.lease?.expiresAt ?? clock.now
         relauncher.check(id, at: end + settings.detachGrace)
@@ -99,7 +99,7 @@ extension Service {
     /// The kind of a session's attachment, on this node or another one.
     package func attachmentKind(of id: SessionID) async throws -> Presence.Kind? {
         if let kind = attendance.kind(of: id) { return kind }
-        return try await store.attachmentElsewhere(to: id)
+        return try await store.sessions.attachmentElsewhere(to: id)
     }
 
     /// Attaches a stream or a held request while `body` runs.
@@ -110,7 +110,7 @@ extension Service {
         defer {
             if attendance.detach(id, kind) { relauncher.check(id, at: clock.now + settings.detachGrace) }
         }
-        if isFirst { outlet.handle(try await store.clientAttached(to: id, kind, at: clock.now)) }
+        if isFirst { outlet.handle(try await store.sessions.clientAttached(to: id, kind, at: clock.now)) }
         return try await body()
     }
 }

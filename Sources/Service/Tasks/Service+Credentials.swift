@@ -14,7 +14,7 @@ extension Service {
         let (credentialId, now) = (Identifier.make(prefix: "cred_"), clock.now)
         var credential = credential
         credential.usesDigest = space.authenticationMethod == .digest
-        try await store.keep(
+        try await store.questions.keep(
             credential, for: space, app: app, session: nil, credentialId: credentialId, at: now)
         inbox.tell(.appChanged(app))
         return CredentialRecord(
@@ -24,14 +24,14 @@ extension Service {
     package func credentials(
         of app: AppID, _ span: ListSpan = ListSpan(), after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, credential: CredentialRecord)] {
-        try await store.credentials(of: app, span, after: cursor, limit: limit)
+        try await store.questions.credentials(of: app, span, after: cursor, limit: limit)
     }
 
     package func credential(_ credentialId: String, app: AppID) async throws -> CredentialRecord {
-        try await store.credential(credentialId, app: app)
+        try await store.questions.credential(credentialId, app: app)
     }
 
     package func deleteCredential(_ credentialId: String, app: AppID) async throws {
-        try await store.deleteCredential(credentialId, app: app)
+        try await store.questions.deleteCredential(credentialId, app: app)
     }
 }

@@ -68,8 +68,8 @@ extension Service {
         _ tasks: [PreparedTask], in session: SessionRecord, recording: Recording<[CreatedTask]>?
     ) async throws -> [CreatedTask] {
         try requireRoom()
-        let app = try await store.app(session.app)
-        let (created, aftermath) = try await store.createTasks(
+        let app = try await store.apps.read(session.app)
+        let (created, aftermath) = try await store.tasks.create(
             tasks.map(\.task), in: session.id, limit: app.limits.maximumUnfinishedTasks,
             storedLimit: app.limits.maximumStoredBytes, at: clock.now, recording: recording)
         for (item, task) in zip(created, tasks) where !item.isExisting { task.adoptFile() }
@@ -274,8 +274,8 @@ extension Service {
     private func copyContent(
         of number: Int64, in session: SessionRecord, index: Int, for task: inout NewTask
     ) async throws -> StagedFile? {
-        guard let source = try? await store.task(number, in: session.id), source.specification.kind == .download,
-            let content = try? await store.content(of: source.id), let place = content.place
+        guard let source = try? await store.tasks.read(number, in: session.id), source.specification.kind == .download,
+            let content = try? await store.files.content(of: source.id), let place = content.place
         else { throw ServiceError.contentUnavailable(index: index) }
         let publicId = Identifier.make(prefix: "body_")
         task.fingerprint = Array("task/\(number)".utf8)

@@ -49,13 +49,13 @@ extension Service {
         }
         guard task.specification.destinationObject == nil else {
             _ = try await command(.cancel(reason: nil), task: task.id, ifRevision: revision)
-            return .notResumable(reason: "What is in a bucket cannot be handed to another task.")
+            return .notResumable(reason: "The content in a bucket cannot be transferred to another task.")
         }
-        outlet.handle(try await store.hold(task.id, ifRevision: revision, at: clock.now))
+        outlet.handle(try await store.tasks.hold(task.id, ifRevision: revision, at: clock.now))
         do {
             return try await cancelHeld(task)
         } catch {
-            if let aftermath = try? await store.letGoOn(task.id, at: clock.now) { outlet.handle(aftermath) }
+            if let aftermath = try? await store.tasks.letGoOn(task.id, at: clock.now) { outlet.handle(aftermath) }
             throw error
         }
     }
@@ -64,24 +64,24 @@ extension Service {
     /// bytes, and the next start resumes it.
     private func cancelHeld(_ task: TaskRecord) async throws -> ResumeOutcome {
         await waitUntilStopped(task.id)
-        let stopped = try await store.task(task.id)
+        let stopped = try await store.tasks.read(task.id)
         // The file stays where it is.
-        guard let progress = stopped.progress, let point = progress.resume, progress.keptOffset > 0,
+        guard let progress = stopped.progress, let point = progress.kept.point, progress.keptOffset > 0,
             let kept = try await keptBytes(of: stopped)
         else {
             _ = try await command(.cancel(reason: nil), task: task.id)
             return .notResumable(
                 reason:
-                    "No bytes are kept that could be continued: the origin gave no strong validator, or none came.")
+                    "There is no resume point: the origin sent no strong validator, or no bytes.")
         }
         let nonce = RandomBytes.make(16)
         let aftermath =
             switch kept {
             case .file(let file):
-                try await store.cancel(
+                try await store.tasks.cancel(
                     task.id, keeping: file, length: progress.keptOffset, nonce: nonce, at: clock.now)
             case .upload(let upload):
-                try await store.cancel(
+                try await store.tasks.cancel(
                     task.id, keeping: upload, length: progress.keptOffset, nonce: nonce, at: clock.now)
             }
         outlet.handle(aftermath)
@@ -90,8 +90,8 @@ extension Service {
             $0.nonce = nonce.base64URL
             $0.request = task.specification.request
             $0.point = point
-            $0.segments = progress.segments
-            $0.source = progress.source
+            $0.segments = progress.kept.segments
+            $0.source = progress.kept.source
         }
         return .data(sealer.seal(token.bytesAtRest, boundTo: Self.tokenContext + "/\(task.app.rawValue)").base64URL)
     }
@@ -100,7 +100,7 @@ extension Service {
     private func waitUntilStopped(_ task: TaskID) async {
         await scheduler.waitUntilStopped(task)
         let deadline = clock.monotonic() + 10_000
-        while clock.monotonic() < deadline, (try? await store.isTaken(task)) == true {
+        while clock.monotonic() < deadline, (try? await store.tasks.isTaken(task)) == true {
             try? await Task.sleep(for: .milliseconds(100))
         }
     }
@@ -108,7 +108,7 @@ extension Service {
     /// The place of a task's bytes: its upload, the file that it was created to resume and has not adopted yet, or its
     /// own partial file.
     private func keptBytes(of task: TaskRecord) async throws -> KeptBytes? {
-        if let upload = task.progress?.multipart { return upload.parts.isEmpty ? nil : .upload(upload) }
+        if let upload = task.progress?.kept.parts { return upload.parts.isEmpty ? nil : .upload(upload) }
         for file in [task.progress?.adoptedFile, folder.partial(task.id.rawValue)] {
             if let file, try await folder.size(file) != nil { return .file(file) }
         }
@@ -126,7 +126,7 @@ extension Service {
             let plain = try? sealer.open(sealed, boundTo: Self.tokenContext + "/\(app.rawValue)"),
             let token = try? ResumeToken(atRest: plain), token.version == 1, let nonce = [UInt8](base64URL: token.nonce)
         else { throw ServiceError.resumeDataInvalid(index: index) }
-        let kept = try await store.kept(for: nonce, app: app, at: clock.now)
+        let kept = try await store.tasks.kept(for: nonce, app: app, at: clock.now)
         let progress = try await progress(continuing: kept, token.point, token.segments, source: token.source)
         return (token.request, progress, nonce)
     }
@@ -139,16 +139,11 @@ extension Service {
         switch kept {
         case nil: break
         case .upload(let upload):
-            progress.resume = point
-            progress.multipart = upload
-            progress.durableOffset = progress.keptOffset
+            progress.kept = .parts(upload, point)
         case .file(let file):
             guard let size = try await folder.size(file) else { break }
             if size >= segments?.end ?? point.offset {
-                progress.resume = point
-                progress.segments = segments
-                progress.source = source
-                progress.durableOffset = progress.keptOffset
+                progress.kept = Kept(point, segments, source: source)
                 progress.adoptedFile = file
                 progress.node = store.node
             } else {
@@ -163,15 +158,15 @@ extension Service {
     /// creates the retry spends them.
     func keptForRetry(of task: TaskRecord) async throws -> (progress: TaskProgress, nonce: [UInt8])? {
         guard task.outcome == .failed || task.outcome == .cancelled, task.specification.kind == .download,
-            let last = task.result?.progress, let point = last.resume
+            let last = task.result?.progress, let point = last.kept.point
         else { return nil }
-        let nonce = Store.nonceOfRetry(task.id)
-        guard try await store.kept(for: nonce, app: task.app, at: clock.now) != nil else { return nil }
+        let nonce = Store.Tasks.nonceOfRetry(task.id)
+        guard try await store.tasks.kept(for: nonce, app: task.app, at: clock.now) != nil else { return nil }
         // A transfer that was cancelled a moment ago may still write.
         await scheduler.waitUntilStopped(task.id)
         guard await !scheduler.isTransferring(task.id),
-            let kept = try await store.kept(for: nonce, app: task.app, at: clock.now)
+            let kept = try await store.tasks.kept(for: nonce, app: task.app, at: clock.now)
         else { return nil }
-        return (try await progress(continuing: kept, point, last.segments, source: last.source), nonce)
+        return (try await progress(continuing: kept, point, last.kept.segments, source: last.kept.source), nonce)
     }
 }

@@ -36,7 +36,7 @@ extension Service {
         filter.states = [.completed]
         var (after, revision) = (Int64(0), revision)
         while true {
-            let group = try await store.retriable(filter, in: session.id, after: after, limit: Self.retryGroup)
+            let group = try await store.tasks.retriable(filter, in: session.id, after: after, limit: Self.retryGroup)
             // Tasks that this call creates are not counted.
             summary.matched += group.matched.count { $0 <= session.lastTaskNumber }
             let tasks = group.tasks.filter { $0.number <= session.lastTaskNumber }
@@ -59,8 +59,8 @@ extension Service {
             }
         }
         guard !new.isEmpty else { return false }
-        let app = try await store.app(session.app)
-        let (results, aftermath) = try await store.retry(
+        let app = try await store.apps.read(session.app)
+        let (results, aftermath) = try await store.tasks.retry(
             new.map(\.task), in: session.id, limit: app.limits.maximumUnfinishedTasks,
             storedLimit: app.limits.maximumStoredBytes, ifRevision: revision, at: clock.now)
         outlet.handle(aftermath)

@@ -8,24 +8,24 @@ extension Service {
     package func task<Known>(
         _ number: Int64, in session: String, of app: AppID, known: @escaping @Sendable (TaskStamp) -> Known?
     ) async throws -> FoundTask<Known> {
-        try await store.task(number, in: session, of: app, known: known)
+        try await store.tasks.read(number, in: session, of: app, known: known)
     }
 
     package func task(_ number: Int64, in session: SessionID) async throws -> TaskRecord {
-        try await store.task(number, in: session)
+        try await store.tasks.read(number, in: session)
     }
 
     package func tasks<Known>(
         in session: SessionID, _ filter: TaskFilter, _ span: ListSpan = ListSpan(), after number: Int64, limit: Int,
         known: @escaping @Sendable (TaskStamp) -> Known?
     ) async throws -> [FoundTask<Known>] {
-        try await store.tasks(in: session, filter, span, after: number, limit: limit, known: known)
+        try await store.tasks.list(in: session, filter, span, after: number, limit: limit, known: known)
     }
 
     package func tasks(
         in session: SessionID, _ filter: TaskFilter, _ span: ListSpan = ListSpan(), after number: Int64, limit: Int
     ) async throws -> [TaskRecord] {
-        try await store.tasks(in: session, filter, span, after: number, limit: limit)
+        try await store.tasks.list(in: session, filter, span, after: number, limit: limit)
     }
 
     /// Tasks of an app in all sessions, after one of them.
@@ -33,7 +33,7 @@ extension Service {
         of app: AppID, _ filter: TaskFilter, _ span: ListSpan, after id: Int64, limit: Int,
         known: @escaping @Sendable (TaskStamp) -> Known?
     ) async throws -> [FoundTask<Known>] {
-        try await store.tasks(of: app, filter, span, after: id, limit: limit, known: known)
+        try await store.tasks.list(of: app, filter, span, after: id, limit: limit, known: known)
     }
 
     /// Tasks of a session after a number, each with the result of a search.
@@ -41,7 +41,7 @@ extension Service {
         for search: TaskSearch, in session: SessionID, _ filter: TaskFilter, _ span: ListSpan, after number: Int64,
         limit: Int, known: @escaping @Sendable (TaskStamp) -> Known?
     ) async throws -> [SearchedTask<Known>] {
-        try await store.search(for: search, in: session, filter, span, after: number, limit: limit, known: known)
+        try await store.tasks.search(for: search, in: session, filter, span, after: number, limit: limit, known: known)
     }
 
     /// Tasks of an app in all sessions, after one of them, each with the result of a search.
@@ -49,7 +49,7 @@ extension Service {
         for search: TaskSearch, of app: AppID, _ filter: TaskFilter, _ span: ListSpan, after id: Int64, limit: Int,
         known: @escaping @Sendable (TaskStamp) -> Known?
     ) async throws -> [SearchedTask<Known>] {
-        try await store.search(for: search, of: app, filter, span, after: id, limit: limit, known: known)
+        try await store.tasks.search(for: search, of: app, filter, span, after: id, limit: limit, known: known)
     }
 
     /// A task once it completes or, with a revision, once it is newer; at the latest at the monotonic `deadline` (ms).
@@ -57,10 +57,10 @@ extension Service {
         _ number: Int64, in session: SessionID, newerThan revision: Int64?, until deadline: Int64,
         isGone: @escaping @Sendable () -> Bool
     ) async throws -> TaskRecord {
-        var task = try await store.task(number, in: session)
+        var task = try await store.tasks.read(number, in: session)
         let watch = hub.tasks.watch(task.id)
         while true {
-            task = try await store.task(number, in: session)
+            task = try await store.tasks.read(number, in: session)
             let isNewer = revision.map { task.revision > $0 } ?? false
             if task.state == .completed || isNewer || clock.monotonic() >= deadline || isGone() || isDraining {
                 return task
@@ -75,7 +75,7 @@ extension Service {
         _ id: TaskID, _ changes: TaskChanges, ifRevision revision: Int64?
     ) async throws -> TaskRecord {
         let (task, aftermath) = try await behindMoves { overtakesMove in
-            try await self.store.changeTask(
+            try await self.store.tasks.change(
                 id, changes, ifRevision: revision, overtakesMove: overtakesMove, at: self.clock.now)
         }
         outlet.handle(aftermath)
@@ -87,7 +87,7 @@ extension Service {
         _ command: TaskCommand, task id: TaskID, ifRevision revision: Int64? = nil
     ) async throws -> TaskRecord {
         let (task, aftermath) = try await behindMoves { overtakesMove in
-            try await self.store.command(
+            try await self.store.tasks.command(
                 command, task: id, ifRevision: revision, overtakesMove: overtakesMove, at: self.clock.now)
         }
         outlet.handle(aftermath)
@@ -108,8 +108,8 @@ extension Service {
         func carryOut(_ filter: TaskFilter, overtakesMoves: Bool = false) async throws {
             var after: Int64? = 0
             while let number = after {
-                let (step, aftermath) = try await store.command(
-                    command, filter, in: session, after: number, limit: Store.commandGroup, ifRevision: revision,
+                let (step, aftermath) = try await store.tasks.command(
+                    command, filter, in: session, after: number, limit: Store.Tasks.commandGroup, ifRevision: revision,
                     overtakesMoves: overtakesMoves, at: clock.now)
                 revision = nil
                 outlet.handle(aftermath)

@@ -13,7 +13,8 @@ extension Store {
     package static func load(_ path: String, into place: Place) throws {
         switch place {
         case .file(let file): try Database.load(path, into: file)
-        case .server(let server, _, _): try Database.load(path, into: server, migrations: Schema.migrations)
+        case .server(let server, _, _):
+            try Database.load(path, into: server, migrations: Schema.migrations, holder: NodeRow.holder)
         }
     }
 }

@@ -51,8 +51,8 @@ extension Transaction {
     }
 }
 
-extension Store {
-    func readLaunch(_ id: Int64, _ db: Connection) throws -> LaunchRecord? {
+extension Store.Launches {
+    func read(_ id: Int64, _ db: Connection) throws -> LaunchRecord? {
         let attempts = try db.all(
             """
             SELECT number, started_at, duration, status, error, excerpt FROM launch_attempt WHERE launch = ?1 \

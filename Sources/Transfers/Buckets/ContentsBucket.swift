@@ -45,7 +45,7 @@ package struct ContentsBucket: Sendable {
 extension ServiceSettings {
     /// The client of a bucket: of one that apps name, or of the bucket of contents.
     func client(of bucket: String) -> BucketClient? {
-        bucket == Store.contentsBucket ? contents?.client : buckets[bucket]
+        bucket == Store.Files.contentsBucket ? contents?.client : buckets[bucket]
     }
 }
 
@@ -53,11 +53,11 @@ extension ObjectDestination {
     /// An object in the bucket of contents. Its key is new, so that no object is replaced.
     init(content key: String) {
         self.init()
-        bucket = Store.contentsBucket
+        bucket = Store.Files.contentsBucket
         self.key = key
         replace = true
     }
 
     /// Whether the service keeps the object for its apps.
-    var isContent: Bool { bucket == Store.contentsBucket }
+    var isContent: Bool { bucket == Store.Files.contentsBucket }
 }

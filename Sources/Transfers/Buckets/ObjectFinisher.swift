@@ -28,19 +28,19 @@ struct ObjectFinisher: Sendable {
     func unlessCompleted<Result: Sendable>(
         _ decided: Doorbell, _ make: @escaping @Sendable () async throws -> Result
     ) async throws -> Result? {
-        guard try await store.isUnfinished(task.id) else { return nil }
+        guard try await store.tasks.isUnfinished(task.id) else { return nil }
         let made = try await withThrowingTaskGroup(of: Result?.self) { group in
             group.addTask { try await make() }
             group.addTask {
                 // A suspended task resumes from its object.
-                while await decided.wait(until: nil), try await store.isUnfinished(task.id) {}
+                while await decided.wait(until: nil), try await store.tasks.isUnfinished(task.id) {}
                 return nil
             }
             defer { group.cancelAll() }
             return try await group.next() ?? nil
         }
-        if made == nil, destination.isContent, try await !store.isUnfinished(task.id) {
-            try await store.noteLate(object: key, at: clock.now)
+        if made == nil, destination.isContent, try await !store.tasks.isUnfinished(task.id) {
+            try await store.files.noteLate(object: key, at: clock.now)
         }
         return made
     }
@@ -56,7 +56,7 @@ struct ObjectFinisher: Sendable {
     func write(_ content: SentBytes, digest: ContentDigest) async throws -> NewContent {
         if destination.isContent {
             // Noted first, so that a kill leaves no unknown object.
-            _ = try await store.beginUpload(of: task.id, bucket: destination.bucket, key: key, at: clock.now)
+            _ = try await store.files.beginUpload(of: task.id, bucket: destination.bucket, key: key, at: clock.now)
         }
         // Equal contents of one task have the same mark.
         let mark = "\(task.id.rawValue)-\(digest.value)"
@@ -103,7 +103,7 @@ struct ObjectFinisher: Sendable {
         if !isDone { try await assemble(upload) }
         try await check(upload.mark, length: whole.length)
         // The row of a content is deleted by the commit that publishes the content.
-        if !destination.isContent { try await store.forgetUpload(row: upload.row, id: upload.id) }
+        if !destination.isContent { try await store.files.forgetUpload(row: upload.row, id: upload.id) }
         return content(whole.length, whole.digest)
     }
 
@@ -154,10 +154,10 @@ struct ObjectFinisher: Sendable {
                 return try await write(seen.map { $0.entityTag.map(WriteCondition.unchanged) ?? .none } ?? .absent)
             } catch {
                 // Another writer interfered. A task that this node still holds replaces that object, too.
-                guard error.isOfCondition, try await store.isHeld(task.id) else { throw error }
+                guard error.isOfCondition, try await store.tasks.isHeld(task.id) else { throw error }
             }
         }
-        throw BucketFault.unexpected("Others write \(key) all the time.")
+        throw BucketFault.unexpected("Other programs keep writing \(key).")
     }
 
     private func isDone(_ upload: MultipartUpload) async throws(BucketFault) -> Bool {

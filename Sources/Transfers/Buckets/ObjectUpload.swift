@@ -144,19 +144,19 @@ package struct ObjectUpload {
     package func abandon() async {
         permit?.letGo()
         guard let row else { return }
-        try? await store.extendUploads(rows: [row], until: clock.now)
+        try? await store.files.extendUploads(rows: [row], until: clock.now)
     }
 
     /// Keeps the written bytes for some time, though no commit names them yet.
     func stay() async throws {
         permit?.letGo()
         guard let row else { return }
-        try await store.extendUploads(rows: [row], until: clock.now + Self.stay)
+        try await store.files.extendUploads(rows: [row], until: clock.now + Self.stay)
     }
 
     private mutating func note() async throws {
-        let row = try await store.beginUpload(
-            of: task ?? TaskID(0), bucket: Store.contentsBucket, key: key, at: clock.now,
+        let row = try await store.files.beginUpload(
+            of: task ?? TaskID(0), bucket: Store.Files.contentsBucket, key: key, at: clock.now,
             until: task == nil ? clock.now + contents.bodyLease : nil)
         self.row = row
         permit?.keep(row: row)
@@ -179,7 +179,8 @@ package struct ObjectUpload {
             try await note()
             let id = try await client.createUpload(key, ObjectTerms(mark: mark))
             guard let row,
-                try await store.note(upload: id, row: row, bucket: Store.contentsBucket, key: key, at: clock.now)
+                try await store.files.note(
+                    upload: id, row: row, bucket: Store.Files.contentsBucket, key: key, at: clock.now)
             else { throw BucketFault.uploadIsUseless }
             upload = id
         }
@@ -234,7 +235,9 @@ extension ContentsBucket {
             let object = try await upload.finish()
             if task == nil { try await upload.stay() }
             // The row may have been deleted before the object existed.
-            if let task, try await !store.isUnfinished(task) { try await store.noteLate(object: key, at: clock.now) }
+            if let task, try await !store.tasks.isUnfinished(task) {
+                try await store.files.noteLate(object: key, at: clock.now)
+            }
             return object
         } catch {
             await upload.abandon()

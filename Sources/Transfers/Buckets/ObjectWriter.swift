@@ -130,7 +130,7 @@ final class ObjectWriter: Sendable {
             // The digest cannot be exported after the last part, from which no transfer resumes.
             if !isLast { tell(.stored(upload)) }
         } catch {
-            let fault = error as? BucketFault ?? .unexpected("The upload could not be noted: \(error)")
+            let fault = error as? BucketFault ?? .unexpected("The upload could not be recorded: \(error)")
             state.finished.fault = fault
             tell(.failed(fault))
         }
@@ -163,9 +163,10 @@ final class ObjectWriter: Sendable {
         let key = destination.key
         if !destination.replace, try await client.object(key) != nil { throw BucketFault.exists(key) }
         let mark = RandomBytes.make(16).hexadecimal
-        let row = try await store.beginUpload(of: task, bucket: destination.bucket, key: key, at: clock.now)
+        let row = try await store.files.beginUpload(of: task, bucket: destination.bucket, key: key, at: clock.now)
         let id = try await client.createUpload(key, ObjectTerms(destination, mark: mark, mediaType: mediaType))
-        guard try await store.note(upload: id, row: row, bucket: destination.bucket, key: key, at: clock.now) else {
+        guard try await store.files.note(upload: id, row: row, bucket: destination.bucket, key: key, at: clock.now)
+        else {
             throw BucketFault.uploadIsUseless
         }
         return MultipartUpload {
@@ -180,7 +181,7 @@ final class ObjectWriter: Sendable {
 
 extension BucketFault {
     /// The task was completed while its upload began. The janitor aborts the upload.
-    static var uploadIsUseless: BucketFault { .unexpected("The upload is not needed any more.") }
+    static var uploadIsUseless: BucketFault { .unexpected("The upload is no longer needed.") }
 
     /// An object exists that may not be replaced.
     static func exists(_ key: String) -> BucketFault {

@@ -12,6 +12,8 @@ enum Judgement {
     /// The whole content is received: it is checked, put in its place and reported.
     case finish(Outcome, TaskResult, ContentSource)
     case ask(Question)
+    /// The content is not what this task expects, and is left for the tasks that wait for it.
+    case leave(ContentSource, TaskResponse, Settlement.Verdict)
     /// The disk lacks `needed` bytes for the rest. No attempt is charged.
     case waitForDisk(needed: Int64, notBefore: Timestamp)
     /// Requeued, or left as it is if the store has decided already. No attempt is charged.
@@ -26,6 +28,8 @@ enum Judgement {
         case authenticate
         /// The same request, uncharged.
         case repeated
+        /// The same request without the conditions that would confirm a stored response.
+        case unconditional
         /// The next request of a resumable upload.
         case upload(ResumableUpload)
     }
@@ -46,6 +50,8 @@ enum Judgement {
         case existingFile(length: Int64)
         /// Passed to the bucket where it becomes an object.
         case object(length: Int64, digest: [UInt8])
+        /// Stored for another task.
+        case stored(StoredResponse)
     }
 }
 
@@ -143,7 +149,8 @@ struct Judge {
             return .retry(at: at, waitsForConnectivity: meaning.waitsForConnectivity)
         case .giveUp:
             // A retry may resume from the bytes, unless it would end the same way.
-            let keepsBytes = meaning.fault != .terminal && specification.destinationObject == nil
+            let isOfUse = meaning.fault != .terminal || transfer.attempt.reuse?.leads == true
+            let keepsBytes = isOfUse && specification.destinationObject == nil
             return finish(.failed, error: meaning.error, keepsBytes: keepsBytes)
         }
     }
@@ -169,7 +176,7 @@ struct Judge {
         if transfer.writesObject { return keepParts() }
         guard isDownload, case .file(_, let length) = result.received, var point = resumePoint() else {
             if let kept = transfer.attempt.resuming, result.head == nil, case .file = result.received {
-                progress.resume = kept
+                progress.kept = .file(kept, source: progress.kept.source)
             } else if transfer.attempt.resuming == nil || result.head != nil {
                 if hasContent { progress.restartCause = "notResumable" }
                 progress.noteFetchedTwice(lengthAtHand)
@@ -178,8 +185,7 @@ struct Judge {
             return
         }
         point.reach(length, digest: result.partialSHA256?.hexadecimal ?? (length == point.offset ? point.digest : nil))
-        progress.resume = point
-        progress.durableOffset = length
+        progress.kept = .file(point, source: progress.kept.source)
     }
 
     /// Whether bytes of the content came, rather than of an error page.
@@ -253,6 +259,7 @@ struct Judge {
         if case .askAgainFromZero(let reason)? = verdict {
             return restart(cause: reason.rawValue, fault: .restart, error: TaskError(.badServerResponse))
         }
+        if head.status == 304, let judgement = judgeConfirmation(head) { return judgement }
         if head.status == 304, specification.ifNoneMatch != nil { return finish(.notModified) }
         if verdict == .alreadyComplete, transfer.writesObject { return judgeContent(head) }
         if verdict == .alreadyComplete, let point = transfer.attempt.resuming {
@@ -300,7 +307,7 @@ struct Judge {
         if let segmented = transfer.segmented {
             segmented.store(in: &progress)
         } else if transfer.attempt.resuming == nil {
-            progress.resume = nil
+            progress.kept = .none
         }
         return .retry(at: at, pause: pause(head))
     }
@@ -347,11 +354,7 @@ struct Judge {
         result.error = error
         result.response = self.result.head.map { TaskResponse($0, url: transfer.request.url) }
         if let total = length(ofWhole: content) { result.response?.expectedContentLength = total }
-        if !keepsBytes {
-            result.progress.resume = nil
-            result.progress.segments = nil
-            result.progress.multipart = nil
-        }
+        if !keepsBytes { result.progress.kept = .none }
         result.progress.uploadURL = nil
         return .finish(outcome, result, content)
     }

@@ -136,8 +136,8 @@ extension Settlement.Verdict {
         switch self {
         case .retry(_, _, let progress), .asked(_, _, _, let progress), .interrupted(let progress),
             .waitsForDisk(_, _, let progress):
-            progress.resume == nil
-        case .completed, .advanced: false
+            progress.kept.point == nil
+        case .completed, .advanced, .released: false
         }
     }
 }

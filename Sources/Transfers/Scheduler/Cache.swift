@@ -52,7 +52,7 @@ extension Scheduler {
     /// The cached session, read again if the store has a later revision: other nodes change sessions as well.
     func known(_ session: SessionID, revision: Int64 = 0) async throws -> KnownSession {
         if let known = cache.sessions[session], known.revision >= revision { return known }
-        let (names, record) = (try await store.names(of: session), try await store.session(session))
+        let (names, record) = (try await store.sessions.names(of: session), try await store.sessions.read(session))
         let known = KnownSession(
             configuration: record.configuration, revision: record.revision, app: names.app, identifier: names.session)
         // Limits of sessions with transfers are read from the cache.
@@ -65,14 +65,14 @@ extension Scheduler {
         guard transfer.configuration.authenticationChallenges == .ask else { return false }
         if outlet.attendance.presence(of: transfer.task.session).isAttached { return true }
         if await hasWebhook(transfer.task.app) { return true }
-        if (try? await store.attachmentElsewhere(to: transfer.task.session)) ?? nil != nil { return true }
-        let session = try? await store.session(transfer.task.session)
+        if (try? await store.sessions.attachmentElsewhere(to: transfer.task.session)) ?? nil != nil { return true }
+        let session = try? await store.sessions.read(transfer.task.session)
         return session?.attachment?.isHeld(at: clock.now) ?? false
     }
 
     private func hasWebhook(_ app: AppID) async -> Bool {
         if let known = cache.apps[app]?.hasWebhook { return known }
-        let hasWebhook = (try? await store.app(app).webhook.url) != nil
+        let hasWebhook = (try? await store.apps.read(app).webhook.url) != nil
         cache.change(app) { $0.hasWebhook = hasWebhook }
         return hasWebhook
     }
@@ -94,7 +94,8 @@ extension Scheduler {
                 .filter { $0.space.isAt(proxy) }
         }
         for step in transfer.progress.authentication where step.disposition == .useCredential {
-            guard let given = try await store.answerGiven(to: step.questionId), let own = given.answer.credential,
+            guard let given = try await store.questions.answerGiven(to: step.questionId),
+                let own = given.answer.credential,
                 let space = given.question.protectionSpace
             else { continue }
             found.given.append(Access.Found.Given(space: space, credential: own, at: given.at))
@@ -111,10 +112,10 @@ extension Scheduler {
             cache.change(app) { $0.hasCredentials = nil }
         }
         if cache.apps[app]?.hasCredentials == nil {
-            let hasCredentials = try await store.hasCredentials(app)
+            let hasCredentials = try await store.questions.hasCredentials(app)
             cache.change(app) { $0.hasCredentials = hasCredentials }
         }
         guard cache.apps[app]?.hasCredentials == true else { return [] }
-        return try await store.credentials(host: host, port: port, app: app, session: transfer.task.session)
+        return try await store.questions.credentials(host: host, port: port, app: app, session: transfer.task.session)
     }
 }

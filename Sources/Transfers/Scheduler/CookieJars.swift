@@ -35,7 +35,7 @@ package final class CookieJars: Sendable {
             return state.entries[session] != nil
         }
         if isKnown { return }
-        let lines = try await store.cookies(of: session)
+        let lines = try await store.sessions.cookies(of: session)
         state.withLock { state in
             // A reset during the read takes precedence.
             state.entries[session, default: Entry(jar: CookieJar(lines: lines), stored: lines)].uses += 1
@@ -102,7 +102,8 @@ package final class CookieJars: Sendable {
 
     /// Reads a session's jar again: another node may have emptied it. A local change that is not stored yet is kept.
     func refresh(_ session: SessionID, _ store: Store) async {
-        guard state.withLock({ $0.entries[session] != nil }), let lines = try? await store.cookies(of: session) else {
+        guard state.withLock({ $0.entries[session] != nil }), let lines = try? await store.sessions.cookies(of: session)
+        else {
             return
         }
         state.withLock { state in

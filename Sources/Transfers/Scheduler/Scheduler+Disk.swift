@@ -14,19 +14,19 @@ extension Scheduler {
         if engine.room.hasSome { lookAgain() }
         guard batch.mayWaitForDisk, !agenda.withLock({ $0.isDraining }) else { return }
         do {
-            let waiting = try await store.tasksWaitingForDisk(at: clock.now, limit: Self.diskWindow)
+            let waiting = try await store.tasks.waitingForDisk(at: clock.now, limit: Self.diskWindow)
             batch.mayWaitForDisk = !waiting.isEmpty
             guard !waiting.isEmpty else { return }
             let room = engine.room.left
-            let othersWait = room <= 0 ? try await store.hasQueuedTasks() : false
+            let othersWait = room <= 0 ? try await store.tasks.hasQueued() : false
             switch DiskPlan.next(room: room, waiting: waiting, othersWait: othersWait) {
             case .wait: return
-            case .goOn(let tasks): outlet.handle(try await store.endWaitForDisk(of: tasks, at: clock.now))
+            case .goOn(let tasks): outlet.handle(try await store.tasks.endWaitForDisk(of: tasks, at: clock.now))
             case .empty(let task): try await empty(task)
             }
         } catch {
             if Store.Obstacle(error) == .away { return }
-            log.error("transfers that wait for the disk could not go on", ("error", "\(error)"))
+            log.error("tasks that wait for disk space could not be resumed", ("error", "\(error)"))
         }
     }
 
@@ -34,8 +34,8 @@ extension Scheduler {
     private func empty(_ task: TaskID) async throws {
         guard flights[task] == nil else { return }
         try await folder.remove(folder.partial(task.rawValue))
-        outlet.handle(try await store.noteEmptied(task, at: clock.now))
-        await logger(of: task).warning("the disk is full: what came so far was thrown away, so that others go on")
+        outlet.handle(try await store.tasks.noteEmptied(task, at: clock.now))
+        await logger(of: task).warning("the disk is full: a partial file was discarded, so that other transfers resume")
         engine.room.bell.ring()
     }
 }

@@ -39,7 +39,7 @@ extension Scheduler {
             disk: engine.disk.of(transfer.task.app.rawValue), clock: clock
         ) { inbox.tell(.event(id, Incident(.wrote(exchange, $0)))) }
         flights[id]?.writer = writer
-        let (upload, algorithms) = (transfer.progress.multipart, transfer.specification.digestsWanted)
+        let (upload, algorithms) = (transfer.progress.kept.parts, transfer.specification.digestsWanted)
         turn.errands.append { await writer.run(goingOnWith: upload, algorithms) }
         return writer
     }
@@ -50,30 +50,34 @@ extension Scheduler {
         let (outcome, taskResult) = (finish.outcome, finish.taskResult)
         let settlement = finish.settlement(of: transfer.id)
         if let single = finish.written?.single {
-            return await finishObject(transfer, taskResult, settlement) { finisher in
+            return await finishObject(transfer, taskResult, settlement, finish.sharing) { finisher in
                 .completed(outcome, taskResult, try await finisher.write(single, digest: digest))
             }
         }
         var whole = MultipartUpload.Whole()
         (whole.length, whole.digest, whole.response, whole.outcome) = (length, digest, taskResult.response, outcome)
         var transfer = transfer
-        transfer.progress.multipart = finish.written?.upload
-        transfer.progress.multipart?.whole = whole
+        if var upload = finish.written?.upload {
+            upload.whole = whole
+            transfer.progress.kept = .parts(upload, transfer.progress.kept.point)
+        }
         transfer.progress.bytesInMemory = 0
         let progress = transfer.progress
-        await finishObject(transfer, taskResult, settlement) { [whole] finisher in
-            guard let upload = progress.multipart else {
+        await finishObject(transfer, taskResult, settlement, finish.sharing) { [whole] finisher in
+            guard let upload = progress.kept.parts, upload.whole != nil else {
                 throw BucketFault.unexpected("No part of the content was written.")
             }
             // Stored before, so that a start after a crash does not fetch everything again.
-            guard try await finisher.store.keep(progress, of: finisher.task.id) else { return .interrupted(progress) }
+            guard try await finisher.store.tasks.keep(progress, of: finisher.task.id) else {
+                return .interrupted(progress)
+            }
             return .completed(outcome, taskResult, try await finisher.complete(upload, whole, mayBeDone: false))
         }
     }
 
     /// Completes the object from the parts that an earlier attempt has uploaded.
     func completeObject(_ transfer: Transfer) async {
-        guard let upload = transfer.progress.multipart, let whole = upload.whole else { return }
+        guard let upload = transfer.progress.kept.parts, let whole = upload.whole else { return }
         var result = TaskResult(progress: transfer.progress)
         result.progress.forgetBytes()
         result.response = whole.response
@@ -84,7 +88,7 @@ extension Scheduler {
     }
 
     private func finishObject(
-        _ transfer: Transfer, _ taskResult: TaskResult, _ settlement: Settlement,
+        _ transfer: Transfer, _ taskResult: TaskResult, _ settlement: Settlement, _ sharing: Sharing? = nil,
         _ body: @escaping @Sendable (ObjectFinisher) async throws -> Settlement.Verdict
     ) async {
         let flight = flights[transfer.id]
@@ -105,8 +109,9 @@ extension Scheduler {
             do {
                 let made = try await finisher.unlessCompleted(decided) { try await body(finisher) }
                 settlement.verdict = made ?? .interrupted(unfinished.progress)
+                settlement.landing = sharing?.landing(of: settlement.verdict)
             } catch {
-                log.of(transfer.name).warning("the object could not be made", ("error", "\(error)"))
+                log.of(transfer.name).warning("the object could not be created", ("error", "\(error)"))
                 let fault = LocalFault(storing: error, in: destination)
                 settlement.verdict = verdict(after: fault, unfinished, of: transfer, jitter, at: now)
             }
@@ -150,19 +155,20 @@ extension Scheduler {
         let digest = result.digests[.sha256]?.hexadecimal ?? ""
         switch result.received {
         case .memory(let bytes):
-            _ = try await store.attach(.bytes(bytes, mediaType: nil, publicId: publicId), to: task.id, at: clock.now)
+            _ = try await store.files.attach(
+                .bytes(bytes, mediaType: nil, publicId: publicId), to: task.id, at: clock.now)
         case .file(_, let length):
             if let contents = settings.contents {
                 let file = try await folder.open(staged.path)
                 let object = try await contents.put(
                     file, as: contents.newKey(ofBody: publicId), store, folder.disk)
                 let body = NewTask.Body.objects([object], digest: digest, mediaType: nil, publicId: publicId)
-                _ = try await store.attach(body, to: task.id, at: clock.now)
+                _ = try await store.files.attach(body, to: task.id, at: clock.now)
                 return
             }
             try await staged.syncFolder()
             let body = NewTask.Body.file(staged.path, length: length, digest: digest, publicId: publicId)
-            if try await store.attach(body, to: task.id, at: clock.now) { staged.adopt() }
+            if try await store.files.attach(body, to: task.id, at: clock.now) { staged.adopt() }
         case .none, .parts: throw BucketFault.unexpected("The store sent no object.")
         }
     }
@@ -170,12 +176,12 @@ extension Scheduler {
 
 extension BucketFault {
     static func isGone(_ transfer: Transfer) -> BucketFault {
-        .isGone(transfer.knownDestination?.bucket ?? Store.contentsBucket)
+        .isGone(transfer.knownDestination?.bucket ?? Store.Files.contentsBucket)
     }
 
     /// The operator has removed a bucket from the settings.
     static func isGone(_ name: String) -> BucketFault {
         .refused(
-            S3Error(status: 404, code: "NoSuchBucket", message: "The service has no bucket named \(name) any more."))
+            S3Error(status: 404, code: "NoSuchBucket", message: "The service no longer has a bucket named \(name)."))
     }
 }

@@ -11,8 +11,8 @@ extension Scheduler {
         let now = clock.now
         guard agenda.withLock({ $0.takeDue(at: now) }) else { return }
         do {
-            outlet.handle(try await store.expireTasks(at: clock.now, limit: Store.commandGroup))
-            outlet.handle(try await store.expireQuestions(at: clock.now, limit: Store.commandGroup))
+            outlet.handle(try await store.tasks.expire(at: clock.now, limit: Store.Tasks.commandGroup))
+            outlet.handle(try await store.questions.expire(at: clock.now, limit: Store.Tasks.commandGroup))
         } catch {
             if Store.Obstacle(error) != .away {
                 log.error("tasks that timed out could not be stored", ("error", "\(error)"))
@@ -36,6 +36,7 @@ extension Scheduler {
         }
         guard let (round, claimed, unreadable) = await commit(ended, of: sessions) else { return }
         tell(recorded: ended.unrecorded)
+        for settlement in ended.settlements { show(settlement) }
         if ended.settlements.contains(where: \.waitsForDisk) {
             batch.mayWaitForDisk = true
             engine.room.bell.ring()
@@ -47,7 +48,7 @@ extension Scheduler {
         }
         for task in unreadable {
             await logger(of: task).error("a task cannot be read; was the master key replaced?")
-            batch.settlements.append(.failed(task, TaskError(.unknown, "What was stored of the task cannot be read.")))
+            batch.settlements.append(.failed(task, TaskError(.unknown, "The stored task cannot be read.")))
         }
     }
 
@@ -66,10 +67,10 @@ extension Scheduler {
         do {
             guard let cursor else {
                 outlet.handle(
-                    try await store.settle(ended.settlements, of: sessions, cookies: jars, at: snapshot.now))
+                    try await store.tasks.settle(ended.settlements, of: sessions, cookies: jars, at: snapshot.now))
                 return (nil, [], [])
             }
-            let taken = try await store.advance(
+            let taken = try await store.tasks.advance(
                 settling: ended.settlements, of: sessions, cookies: jars, after: cursor, through: sieve,
                 at: snapshot.now, pick: { [agenda] queue in agenda.withLock { $0.pick(queue) } })
             let claimed = taken.claimed ?? []
@@ -97,10 +98,10 @@ extension Scheduler {
     private func takeBackLost() async {
         let known = Set(flights.keys).union(batch.settlements.lazy.map(\.task))
         do {
-            outlet.handle(try await store.takeBack(but: known, at: clock.now))
+            outlet.handle(try await store.tasks.takeBack(but: known, at: clock.now))
             commits.hasLostTasks = false
         } catch {
-            if Store.Obstacle(error) != .away { log.error("tasks could not be put back", ("error", "\(error)")) }
+            if Store.Obstacle(error) != .away { log.error("tasks could not be requeued", ("error", "\(error)")) }
             try? await Task.sleep(for: .seconds(1))
         }
     }
@@ -138,7 +139,7 @@ extension Scheduler {
         }
         for task in agenda.withLock({ $0.victims(among: candidates, at: now) }) {
             guard let transfer = flights[TaskID(task)]?.transfer else { continue }
-            log.of(transfer.name).info("a transfer makes room for those of other apps")
+            log.of(transfer.name).info("a transfer was preempted for another app")
             await stop(transfer.id, .interrupted)
         }
     }
@@ -147,13 +148,22 @@ extension Scheduler {
         let (isIdle, now) = (hasNothingToDo, clock.monotonic())
         guard agenda.withLock({ $0.asksDueTime(isIdle: isIdle, monotonic: now) }) else { return }
         let next: Timestamp?
-        do { next = try await store.nextDueTime() } catch { next = clock.now + .seconds(1) }
+        do { next = try await store.tasks.nextDueTime() } catch { next = clock.now + .seconds(1) }
         agenda.withLock { $0.note(due: next) }
     }
 
     /// Lets exchanges continue that wait until their offsets are stored.
     private func tell(recorded offsets: [ExchangeID: Int64]) {
         for (exchange, offset) in offsets { engine.recorded(exchange, upTo: offset) }
+    }
+
+    /// Shows the bytes that a commit has recorded to readers.
+    private func show(_ settlement: Settlement) {
+        switch settlement.verdict {
+        case .advanced(let progress), .interrupted(let progress), .retry(_, _, let progress):
+            if let content = ArrivingContent(progress) { outlet.arrivals.note(content, of: settlement.task) }
+        default: break
+        }
     }
 
     /// Stores the settlements of a failed batch one by one. On a full disk they wait for room. Otherwise the task of a
@@ -166,8 +176,8 @@ extension Scheduler {
                 batch.settlements.append(settlement)
             } catch {
                 await logger(of: settlement.task).error(
-                    "the end of a transfer could not be stored", ("error", "\(error)"))
-                let failure = TaskError(.unknown, "What became of the task could not be stored.")
+                    "a settlement could not be stored", ("error", "\(error)"))
+                let failure = TaskError(.unknown, "The task's outcome could not be stored.")
                 try? await store(.failed(settlement.task, failure, of: settlement.request))
                 outlet.janitor.tell(.remove(settlement.files))
             }
@@ -177,12 +187,12 @@ extension Scheduler {
 
     /// A log whose lines name a task of which only the row is known, or its row if the name cannot be read.
     func logger(of task: TaskID) async -> Log {
-        guard let name = try? await store.name(of: task) else { return log.with("row", task.rawValue) }
+        guard let name = try? await store.tasks.name(of: task) else { return log.with("row", task.rawValue) }
         return log.of(name)
     }
 
     private func store(_ settlement: Settlement) async throws {
-        outlet.handle(try await store.settle([settlement], at: clock.now))
+        outlet.handle(try await store.tasks.settle([settlement], at: clock.now))
     }
 
     private func begin(_ task: ClaimedTask, _ lane: QueuedLane) async {
@@ -193,7 +203,7 @@ extension Scheduler {
             return
         }
         do {
-            let task = try await store.withBody(task)
+            let task = try await store.tasks.withBody(task)
             let session = try await known(task.session, revision: lane.revision)
             try checkBuckets(of: task.specification)
             let transfer = try Transfer(
@@ -202,11 +212,11 @@ extension Scheduler {
             if let other = task.progress.node, other != store.node {
                 // Files from before the task moved to that node are outdated.
                 try await folder.remove(folder.partial(task.id.rawValue))
-                try await store.discardFiles(of: task.id, task.progress, at: clock.now)
+                try await store.files.discard(of: task.id, task.progress, at: clock.now)
             }
             try await cache.cookies.hold(task.session, store)
             agenda.withLock { $0.began(in: lane) }
-            flights[task.id] = Flight(transfer)
+            flights[task.id] = Flight(transfer, outlet.arrivals.arrival(of: task.id))
             await feed(.begin, to: task.id)
         } catch is BadURL {
             let error = TaskError(.badURL, failingURL: task.specification.request.url)
@@ -215,7 +225,7 @@ extension Scheduler {
             // The task ended meanwhile, or its session was deleted: nothing of this attempt is stored.
             batch.settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
         } catch {
-            await logger(of: task.id).error("task could not be started", ("error", "\(error)"))
+            await logger(of: task.id).error("a task could not be started", ("error", "\(error)"))
             let verdict = Settlement.Verdict.after(
                 (error as? BucketFault).map(LocalFault.bucket) ?? .start(error), TaskResult(progress: task.progress),
                 of: task, cache.sessions[task.session]?.configuration.retryPolicy ?? .robust,

@@ -18,7 +18,7 @@ extension Scheduler {
     }
 
     private func delete(_ id: TaskID) async {
-        guard let task = try? await store.task(id), let progress = task.result?.progress,
+        guard let task = try? await store.tasks.read(id), let progress = task.result?.progress,
             let length = task.specification.bodyLength, let session = try? await known(task.session)
         else { return }
         let body = BodyLocation(place: .bytes([]), length: length, digest: "")
@@ -33,7 +33,8 @@ extension Scheduler {
         transfer.attempt.upload?.abandon()
         if let found = try? await access(for: transfer) { transfer.adopt(found) }
         let resources = Transfer.Resources(
-            folder: folder, settings: settings, sync: SharedSync(), cookies: nil, bandwidthLimit: nil)
+            folder: folder, settings: settings, sync: SharedSync(), arrival: Arrival(), cookies: nil,
+            bandwidthLimit: nil)
         var request = transfer.exchangeRequest(exchanges.take(), resources)
         request.sink = .memory(limit: 4096)
         request.totalTimeout = .seconds(60)

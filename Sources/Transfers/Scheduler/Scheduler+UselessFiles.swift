@@ -12,11 +12,11 @@ extension Scheduler {
     func removeUselessFiles() async {
         do {
             // A file in use keeps its row.
-            let files = try await store.discardedFiles(limit: Self.filesAtOnce).filter { !isInUse($0) }
+            let files = try await store.files.discarded(limit: Self.filesAtOnce).filter { !isInUse($0) }
             for file in files {
-                if try await !store.isNeeded(file: file) { try await folder.remove(file) }
+                if try await !store.files.isNeeded(file: file) { try await folder.remove(file) }
             }
-            try await store.forgetDiscardedFiles(files)
+            try await store.files.forgetDiscarded(files)
         } catch {
             if Store.Obstacle(error) != .away { log.warning("files could not be removed", ("error", "\(error)")) }
         }

@@ -1,4 +1,5 @@
-/// What the tool tells about itself, made of the table.
+import Options
+
 enum Help {
     static func overview() -> String {
         var lines = [
@@ -22,7 +23,7 @@ enum Help {
             .joined(separator: "\n")
     }
 
-    static func command(_ command: Command) -> String {
+    static func command(_ command: Subcommand) -> String {
         var lines = ["urlsession \(command.name): \(command.summary)", "", "usage: \(command.usage)"]
         if !command.about.isEmpty { lines += [""] + paragraphs(command.about) }
         if !command.arguments.isEmpty {
@@ -37,14 +38,11 @@ enum Help {
         return lines.joined(separator: "\n")
     }
 
-    static func describe(_ help: String, _ kind: Command.Kind) -> String {
-        switch kind {
-        case .choice(let words), .choices(let words): "\(help): \(words.joined(separator: ", "))"
-        default: help
-        }
+    static func describe(_ help: String, _ kind: ValueKind) -> String {
+        kind.words.isEmpty ? help : "\(help): \(kind.words.joined(separator: ", "))"
     }
 
-    /// Two columns, the second one broken at 100 columns.
+    /// Two columns, the second one wrapped at 100 columns.
     private static func rows(_ rows: [(String, String)]) -> [String] {
         let width = min(rows.map(\.0.count).max() ?? 0, 26)
         return rows.flatMap { name, help in

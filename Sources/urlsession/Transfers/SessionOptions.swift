@@ -1,6 +1,5 @@
 import Wire
 
-/// What the options of a call say about the call's own session.
 struct SessionOptions: Sendable, Equatable {
     private static let names = ["tries", "max-time", "connections", "limit-rate"]
 
@@ -8,21 +7,21 @@ struct SessionOptions: Sendable, Equatable {
     private let seconds: Double?
     private let connections: Int64?
     private let rate: Int64?
-    /// What makes the session another than that of the same call without these options.
+    /// The words that distinguish the session from that of the same call without these options.
     let key: [String]
 
-    /// - Throws: ``CallWords/Fault`` with `--session`, since the configuration of such a session is fixed.
+    /// - Throws: ``CallWords/Fault`` with `--session`, because the configuration of such a session is fixed.
     init(_ words: CallWords) throws(CallWords.Fault) {
         if words.text("session") != nil, let name = Self.names.first(where: { words.text($0) != nil }) {
             throw CallWords.Fault(
-                text: "--\(name) is for the command's own session; that of --session has its configuration from "
+                text: "--\(name) is for the command's own session; a session of --session has the configuration of "
                     + "urlsession open",
                 command: words.command.name)
         }
         tries = words.number("tries")
         seconds = words.seconds("max-time")
         connections = words.number("connections")
-        rate = words.rate("limit-rate")
+        rate = words.bytes("limit-rate")
         if let seconds, !(0.001...315_360_000).contains(seconds) {
             throw CallWords.Fault(
                 text: "--max-time must be more than 0 and at most ten years: \(words.text("max-time") ?? "")",

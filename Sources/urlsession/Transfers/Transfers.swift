@@ -2,11 +2,10 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// `get`, `put` and `attach`.
 enum Transfers {
     // MARK: get
 
-    static func get(_ call: Call) async throws {
+    static func get(_ call: Invocation) async throws {
         let words = call.words
         try User.checkStandardInput(words)
         let place = try Self.place(words)
@@ -14,7 +13,7 @@ enum Transfers {
         let headers = try Self.headers(words)
         var tasks = try sources.map { try download($0, place, headers, words) }
         try check(place, sources, words)
-        // Without the password, which may be another the next time.
+        // Without the password, which may change.
         let key = tasks.map { String(decoding: $0.jsonBytes, as: UTF8.self) }
         let user = try User.read(words)
         for index in tasks.indices { tasks[index].authorize(as: user) }
@@ -25,11 +24,11 @@ enum Transfers {
         try await run.finish(mine, after: seq, places: Dictionary(places) { first, _ in first })
     }
 
-    /// Where contents are saved: nowhere where they go into a bucket.
-    private static func place(_ words: CallWords) throws -> Place {
-        guard words.text("into") != nil else { return Place(words.text("output")) }
+    /// The place of contents: none if they go into a bucket.
+    private static func place(_ words: CallWords) throws -> SaveLocation {
+        guard words.text("into") != nil else { return SaveLocation(words.text("output")) }
         guard words.text("output") == nil else {
-            throw CallWords.Fault(text: "what goes --into a bucket is not saved with -o as well", command: "get")
+            throw CallWords.Fault(text: "--into a bucket and -o exclude each other", command: "get")
         }
         return .nowhere
     }
@@ -42,7 +41,7 @@ enum Transfers {
         }
         var key = parts[1]
         if key.isEmpty || key.hasSuffix("/") {
-            guard let name = source.name ?? Place.lastPart(of: source.url) else {
+            guard let name = source.name ?? SaveLocation.lastPart(of: source.url) else {
                 throw source.failure("\(source.url) has no name: give --into a whole KEY")
             }
             key += name
@@ -50,14 +49,12 @@ enum Transfers {
         return Destination(bucket: parts[0], key: key, replace: words.flag("force"))
     }
 
-    /// The arguments, and the lines of `--input-file`; each URL once for each name.
+    /// The arguments, and the lines of `--input-file`; each pair of URL and name once.
     private static func sources(_ words: CallWords) throws -> [Source] {
         var sources = words.texts("URL").map { Source(url: $0) }
         if let file = words.text("input-file") {
-            let bytes = file == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(file)
-            guard let bytes else { throw Failure("\(file): \(String(cString: strerror(errno)))") }
             sources += try Source.parse(
-                String(decoding: bytes, as: UTF8.self), of: file == "-" ? "standard input" : file)
+                String(decoding: LocalFiles.read(file), as: UTF8.self), of: file == "-" ? "standard input" : file)
         }
         var (seen, names): (Set<[String?]>, Set<String>) = ([], [])
         sources = sources.filter { seen.insert([$0.url, $0.name]).inserted }
@@ -69,8 +66,8 @@ enum Transfers {
         return sources
     }
 
-    /// Refuses before anything is handed over what could only fail in the end.
-    private static func check(_ place: Place, _ urls: [Source], _ words: CallWords) throws {
+    /// Refuses a call that could only fail later, before any task is created.
+    private static func check(_ place: SaveLocation, _ urls: [Source], _ words: CallWords) throws {
         let hasNames = urls.contains { $0.name != nil }
         switch place {
         case .file(let path):
@@ -86,8 +83,7 @@ enum Transfers {
             for case let name? in urls.map(\.name) { try LocalFiles.makeFolders(of: name, below: path) }
         case .standardOutput:
             guard urls.count == 1, !hasNames else {
-                throw CallWords.Fault(
-                    text: "only one URL, without a name, can go to standard output", command: "get")
+                throw CallWords.Fault(text: "only one URL, without a name, can go to standard output", command: "get")
             }
             if words.flag("json") {
                 throw CallWords.Fault(text: "standard output is for the content or for JSON", command: "get")
@@ -100,7 +96,7 @@ enum Transfers {
     }
 
     private static func download(
-        _ source: Source, _ place: Place, _ headers: StringMap, _ words: CallWords
+        _ source: Source, _ place: SaveLocation, _ headers: StringMap, _ words: CallWords
     ) throws -> TaskCreation {
         let request: TransferRequest
         do throws(Failure) {
@@ -109,7 +105,7 @@ enum Transfers {
             throw source.failure(error.lines.joined(separator: "; "))
         }
         var task = TaskCreation.download(request)
-        task.metadata[Place.key] = source.place(in: place).text
+        task.metadata[SaveLocation.key] = source.place(in: place).text
         if let into = words.text("into") { task.destination = try destination(into, of: source, words) }
         if let segments = words.text("segments") {
             task.segments = segments == "auto" ? .auto : .count(Int(segments) ?? 1)
@@ -121,7 +117,7 @@ enum Transfers {
         return task
     }
 
-    /// `sha-256:HEX`, or hex alone, whose length tells the algorithm.
+    /// `sha-256:HEX`, or hex alone, whose length determines the algorithm.
     static func digest(_ text: String) throws -> ContentDigest {
         let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
         let value = parts.last ?? ""
@@ -136,13 +132,13 @@ enum Transfers {
 
     // MARK: put
 
-    static func put(_ call: Call) async throws {
+    static func put(_ call: Invocation) async throws {
         let words = call.words
         guard let file = words.text("FILE"), let url = words.text("URL") else { return }
         try User.checkStandardInput(words)
-        // It is read again when the connection breaks, and to see whether it is the same when the command comes again.
+        // The file is read again after a broken connection, and compared when the command is repeated.
         guard file != "-", !LocalFiles.isPipe(file) else {
-            throw CallWords.Fault(text: "put sends files: save what comes through a pipe as one first", command: "put")
+            throw CallWords.Fault(text: "put sends files: save the output of a pipe to a file first", command: "put")
         }
         guard let version = LocalFiles.version(file) else {
             throw Failure("\(file): \(String(cString: strerror(errno)))")
@@ -150,7 +146,7 @@ enum Transfers {
         let path = LocalFiles.absolute(file)
         let name = path.split(separator: "/").last.map(String.init) ?? path
         var target = url
-        // As curl does: a folder gets the file's name.
+        // As in curl, a folder gets the file's name.
         if target.hasSuffix("/") { target += PercentCoding.encode(name, keeping: PercentCoding.isUnreserved) }
         var task = TaskCreation.upload(try request(target, try headers(words), words), body: .id(""))
         task.metadata["urlsession.file"] = name
@@ -174,7 +170,7 @@ enum Transfers {
         try await run.finish(tasks, after: seq)
     }
 
-    // MARK: What both have
+    // MARK: Common parts
 
     private static func request(
         _ url: String, _ headers: StringMap, _ words: CallWords
@@ -191,11 +187,14 @@ enum Transfers {
         return request
     }
 
-    /// The header fields of `--header`.
     private static func headers(_ words: CallWords) throws -> StringMap {
         var headers = StringMap()
         for text in words.texts("header") {
-            let lines = text.hasPrefix("@") ? try lines(ofFile: String(text.dropFirst())) : [text]
+            var lines = [text]
+            if text.hasPrefix("@") {
+                let file = try LocalFiles.read(String(text.dropFirst()))
+                lines = String(decoding: file, as: UTF8.self).lines.map(\.trimmed).filter { !$0.isEmpty }
+            }
             for line in lines {
                 let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(\.trimmed)
                 guard parts.count == 2, !parts[0].isEmpty else {
@@ -208,7 +207,7 @@ enum Transfers {
         return headers
     }
 
-    /// What `s3://BUCKET/KEY` asks for.
+    /// The request for `s3://BUCKET/KEY`.
     private static func object(_ url: String) -> TransferRequest? {
         guard url.lowercased().hasPrefix("s3://") else { return nil }
         let parts = url.dropFirst(5).split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
@@ -216,18 +215,12 @@ enum Transfers {
         return .object(bucket: String(parts[0]), key: String(parts[1]))
     }
 
-    /// Refuses before a session is opened what the service cannot transfer.
+    /// Refuses a URL that the service cannot transfer, before a session is opened.
     private static func check(_ url: String) throws(Failure) {
         let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
         guard let scheme, let first = url.dropFirst(scheme.count).first, !"/?#:".contains(first) else {
             throw Failure("\(url) is no URL to transfer: it must begin with http:// or https:// and a host", status: 2)
         }
-    }
-
-    private static func lines(ofFile path: String) throws -> [String] {
-        let bytes = path == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(path)
-        guard let bytes else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
-        return String(decoding: bytes, as: UTF8.self).lines.map(\.trimmed).filter { !$0.isEmpty }
     }
 
     private static func apply(_ words: CallWords, to task: inout TaskCreation) throws {
@@ -238,47 +231,34 @@ enum Transfers {
 
     // MARK: attach
 
-    static func attach(_ call: Call) async throws {
+    static func attach(_ call: Invocation) async throws {
         let words = call.words
         guard let session = words.text("SESSION") else { return }
         let run = Run(call, session: session, isOwn: false)
         let seq = try await call.client.session(session).lastEventSeq
         var tasks: [SessionTask] = []
-        try await Pages.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { tasks.append($0) }
-        let place = words.text("output").map { Place($0) }
+        try await Client.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) {
+            tasks.append($0)
+        }
+        let place = words.text("output").map { SaveLocation($0) }
         if words.command.name == "attach" {
-            // What was retried is over; what was saved need not be looked at.
+            // Retried tasks are skipped, and saved ones need no check.
             let retried = Set(tasks.compactMap(\.retryOf))
             tasks = tasks.filter { task in
                 !retried.contains(task.taskIdentifier)
-                    && (task.state != .completed || task.metadata[Place.key] != nil
+                    && (task.state != .completed || task.metadata[SaveLocation.key] != nil
                         || task.metadata["urlsession.file"] != nil || place != nil)
             }
         } else {
             tasks = tasks.filter { $0.state != .completed }
         }
-        guard !tasks.isEmpty else { return try call.output.say("nothing is under way in \(session)") }
+        guard !tasks.isEmpty else { return try call.output.say("no task is running in \(session)") }
         try await run.finish(tasks, after: seq, place: words.command.name == "watch" ? .nowhere : place)
     }
 }
 
 extension TaskCreation {
-    /// Adds the password of a user to the request, where there is one.
     fileprivate mutating func authorize(as user: User?) {
         if let user { request = request.map { user.authorizing($0) } }
-    }
-}
-
-/// Pages of lists.
-enum Pages {
-    static func each<Item>(
-        _ page: (_ cursor: String?) async throws -> Page<Item>, _ use: (Item) throws -> Void
-    ) async throws {
-        var cursor: String?
-        repeat {
-            let page = try await page(cursor)
-            for item in page.items { try use(item) }
-            cursor = page.nextCursor
-        } while cursor != nil
     }
 }

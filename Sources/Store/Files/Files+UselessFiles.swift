@@ -1,0 +1,107 @@
+package import Core
+import SQL
+
+/// Files that no row refers to any more. Each is recorded with the node whose disk has it, and removed by that node.
+extension Store.Files {
+    /// The name of this node in the rows of files.
+    private var disk: String { node ?? "" }
+
+    /// Records a file for removal, so that a crash before the removal leaves no orphan.
+    ///
+    /// A file of a removed node needs no record: if the node returns, it removes unreferenced files at its start.
+    ///
+    /// - Parameter owner: The node whose disk has the file; `nil` for this node.
+    func discard(_ file: String, on owner: String? = nil, _ transaction: Transaction) throws {
+        guard let owner, owner != disk else {
+            try transaction.db.execute(
+                "INSERT INTO useless_file (node, path) VALUES (?1, ?2) ON CONFLICT DO NOTHING", disk, file)
+            return transaction.aftermath.filesToRemove.append(file)
+        }
+        guard try store.nodes.livingOthers(transaction.db).contains(owner) else { return }
+        try transaction.db.execute(
+            "INSERT INTO useless_file (node, path) VALUES (?1, ?2) ON CONFLICT DO NOTHING", owner, file)
+    }
+
+    /// Records the files that a task left on the disk of another node, which does not resume it.
+    package func discard(of task: TaskID, _ progress: TaskProgress, at now: Timestamp) async throws {
+        guard let owner = progress.node, owner != node else { return }
+        _ = try await transact(at: now) { transaction in
+            let files = [progress.adoptedFile, Store.Tasks.partialFile(task)].compactMap { $0 }
+            for file in files where try !store.tasks.isKept(file, unspent: true, transaction.db) {
+                try self.discard(file, on: owner, transaction)
+            }
+        }
+    }
+
+    /// Files of this node that are recorded for removal, up to `limit`, in the order of their paths.
+    package func discarded(after path: String = "", limit: Int) async throws -> [String] {
+        try await database.read { [disk] db in
+            let own = try db.all(
+                "SELECT path FROM useless_file WHERE node = ?1 AND path > ?2 ORDER BY path LIMIT ?3", disk, path, limit
+            ) { $0.text(0) }
+            guard !disk.isEmpty else { return own }
+            let unnamed = try db.all(
+                "SELECT path FROM useless_file WHERE node = '' AND path > ?1 ORDER BY path LIMIT ?2", path, limit
+            ) { $0.text(0) }
+            return Array(Set(own + unnamed).sorted().prefix(limit))
+        }
+    }
+
+    /// Deletes the records of removed files of this node, 500 in each commit.
+    ///
+    /// - Returns: The number of commits.
+    @discardableResult
+    package func forgetDiscarded(_ paths: [String]) async throws -> Int {
+        var rest = paths[...]
+        var commits = 0
+        while !rest.isEmpty {
+            let some = rest.prefix(500)
+            rest = rest.dropFirst(500)
+            try await database.write { [disk] db in
+                for path in some {
+                    try db.execute("DELETE FROM useless_file WHERE node IN (?1, '') AND path = ?2", disk, path)
+                }
+            }
+            commits += 1
+        }
+        return commits
+    }
+
+    /// Deletes the records of nodes that are gone.
+    func forgetFiles(but nodes: Set<String>, _ db: Connection) throws {
+        let owners = try db.all("SELECT DISTINCT node FROM useless_file WHERE node <> ''") { $0.text(0) }
+        for owner in owners where !nodes.contains(owner) {
+            try db.execute("DELETE FROM useless_file WHERE node = ?1", owner)
+        }
+    }
+
+    /// Whether a file below this node's data folder is referred to or may be in use by a task.
+    package func isNeeded(file path: String) async throws -> Bool {
+        try await database.read { db in
+            // Partial files and contents are named by their task, whose commit may be about to refer to them.
+            let isOfTask = path.hasPrefix("partial/") || path.hasPrefix("contents/")
+            let name = path.split(separator: "/").last?.prefix { $0 != "." }
+            let task = isOfTask ? name.flatMap { Int64($0) } : nil
+            if let task, try self.hasFiles(TaskID(task), db) { return true }
+            return try db.exists(
+                """
+                SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE file = ?1) \
+                OR EXISTS (SELECT 1 FROM body WHERE file = ?1) OR EXISTS (SELECT 1 FROM cached WHERE file = ?1) \
+                OR EXISTS (SELECT 1 FROM resume_data WHERE file = ?1 AND (node IS NULL OR node = ?2))
+                """, path, self.node)
+        }
+    }
+
+    /// Whether an unfinished task may have files at this node: it is in flight here, was last here, or has no known
+    /// node yet, so that it may start here at any moment.
+    private func hasFiles(_ task: TaskID, _ db: Connection) throws -> Bool {
+        try db.first("SELECT node, progress_document FROM live WHERE task = ?1", task.rawValue) { row in
+            guard let node = self.node else { return true }
+            let progress = try row.blobOrNil("progress_document").map {
+                try self.documents.decode(TaskProgress.self, $0)
+            }
+            let nodes = [row.textOrNil("node"), progress?.node].compactMap { $0 }
+            return nodes.isEmpty || nodes.contains(node)
+        } ?? false
+    }
+}
