@@ -79,7 +79,7 @@ struct Call: Sendable {
 
     /// Runs a closure that waits, counted against the key's held requests.
     ///
-    /// - Parameter wake: Has the closure look again whether the client is gone.
+    /// - Parameter wake: Resumes the closure, so that it reads `isGone` again.
     /// - Throws: ``Problem`` `unauthorized` if the key was revoked meanwhile.
     func holding<Result>(
         _ wake: @escaping @Sendable () -> Void,

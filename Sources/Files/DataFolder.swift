@@ -62,13 +62,16 @@ extension DataFolder {
 // MARK: - Deeds
 
 extension DataFolder {
-    /// Creates the missing folders.
+    /// Creates the missing folders, and syncs their names: a power cut that loses a folder's name loses its files,
+    /// however well these are synced.
     package func prepare() async throws(SystemError) {
-        let paths = (["contents", "bodies"] + Self.folders).map(absolute)
+        let areas = ["contents", "bodies"].map(absolute)
+        let paths = areas + Self.folders.map(absolute)
         try await disk.run { () throws(SystemError) in
             for path in paths where mkdir(path, 0o700) != 0 && errno != EEXIST {
                 throw SystemError("mkdir", errno: errno)
             }
+            for path in areas + [path] { try Disk.syncFolder(path) }
         }
     }
 

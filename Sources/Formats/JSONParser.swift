@@ -10,7 +10,7 @@ extension JSON {
         try parse(bytes, maximumDepth, allowsNull: false)
     }
 
-    /// - Parameter allowsNull: Whether strings may contain `\u0000`, as those that the program wrote itself.
+    /// - Parameter allowsNull: Whether strings may contain `\u0000`, as in texts that the program wrote itself.
     static func parse(_ bytes: [UInt8], _ maximumDepth: Int = 32, allowsNull: Bool) throws(JSONError) -> JSON {
         try bytes.withUnsafeBufferPointer { bytes throws(JSONError) in
             var parser = JSONParser(bytes: bytes, maximumDepth: maximumDepth, allowsNull: allowsNull)

@@ -7,7 +7,7 @@ package import SQL
 ///
 /// Time, identifiers and randomness are arguments. A method that changes state is durable when it returns.
 package final class Store: Sendable {
-    let database: Database
+    package let database: Database
     let documents: Documents
     let policies: Policies
     /// The name of this process among the nodes of a shared store; `nil` with SQLite, which has one node.

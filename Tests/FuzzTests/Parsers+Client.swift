@@ -40,6 +40,27 @@ func checkWebhook(_ bytes: [UInt8]) throws {
     try hold(signed != .wrongSignature && signed != .unusableSecret, "a signed webhook is not believed")
 }
 
+/// A launch is the same however it arrives.
+func checkLaunch(_ bytes: [UInt8]) throws {
+    func read(_ size: Int) -> (headers: [String: String], body: [UInt8])? {
+        var request = ArrivingRequest()
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            let piece = Array(bytes[start..<min(start + size, bytes.count)])
+            if let whole = request.add(piece) { return (whole.headers, whole.body) }
+        }
+        return nil
+    }
+    let whole = read(bytes.count + 1)
+    for size in [1 + bytes.count / 4096, 7] {
+        let other = read(size)
+        try hold(other?.headers == whole?.headers && other?.body == whole?.body, "in pieces of \(size)")
+    }
+    guard let whole else { return }
+    try hold(
+        "\(whole.body.count)" == whole.headers["content-length"] ?? "0" || whole.body.isEmpty,
+        "a body of another length")
+}
+
 /// The resume data of a failed download are read back equal.
 func checkResumeData(_ bytes: [UInt8]) throws {
     guard let failed = FailedDownload(Data(bytes)) else { return }

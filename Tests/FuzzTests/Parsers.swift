@@ -9,7 +9,7 @@ let parsers: [(name: String, check: @Sendable ([UInt8]) throws -> Void)] = [
     ("range", checkRange), ("cache", checkCache), ("date", checkDate), ("time", checkTime), ("amount", checkAmount),
     ("cookie", checkCookie), ("disposition", checkDisposition), ("challenge", checkChallenge), ("digest", checkDigest),
     ("base64", checkBase64), ("percent", checkPercent), ("url", checkURL), ("address", checkAddress),
-    ("sse", checkServerSentEvents), ("webhook", checkWebhook), ("resume", checkResumeData),
+    ("sse", checkServerSentEvents), ("webhook", checkWebhook), ("launch", checkLaunch), ("resume", checkResumeData),
 ]
 
 /// A rule that a parser broke.

@@ -1,7 +1,5 @@
 import SQL
-import Testing
-
-@testable import Store
+import Store
 
 /// Recomputes every counter from its rows.
 ///
@@ -177,10 +175,4 @@ struct Ledger {
                 """
             ) { "task \($0.integer(0)): not exactly one didComplete" }
     }
-}
-
-/// Expects that every counter of the store matches its rows.
-func expectSoundLedger(_ fixture: StoreFixture, sourceLocation: SourceLocation = #_sourceLocation) async throws {
-    let faults = try await Ledger.faults(of: fixture.store)
-    #expect(faults == [], sourceLocation: sourceLocation)
 }

@@ -2,6 +2,7 @@ import Base
 import Core
 import Formats
 import TestSupport
+import Testing
 
 @testable import Store
 
@@ -202,4 +203,10 @@ extension SessionConfiguration {
 
 extension QueueSieve {
     static let everything = QueueSieve(room: { _, _ in .max }, mayStart: { _ in true })
+}
+
+/// Expects that every counter of the store matches its rows.
+func expectSoundLedger(_ fixture: StoreFixture, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    let faults = try await Ledger.faults(of: fixture.store)
+    #expect(faults == [], sourceLocation: sourceLocation)
 }

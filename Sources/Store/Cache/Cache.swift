@@ -75,7 +75,7 @@ struct CacheChange {
 
 extension Store.Cache {
     /// What an entry counts besides its content, so that many small ones are bounded too.
-    static let weightOfEntry: Int64 = 4096
+    package static let weightOfEntry: Int64 = 4096
     /// The variants of one key that are compared with a request; older ones are never found.
     private static let variantsRead = 16
 
