@@ -141,8 +141,8 @@ let package = Package(
         tests(
             "FuzzTests",
             [
-                "API", "URLSessionClient", "Buckets", "HTTPServer", "TransferEngine", "WireMapping", "Wire", "Base",
-                "Core", "Formats",
+                "API", "URLSessionClient", "Options", "Buckets", "HTTPServer", "TransferEngine", "WireMapping", "Wire",
+                "Base", "Core", "Formats",
             ]),
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
         tests("SystemTests", ["TestSupport", "Store", "Base", "Core", "Formats", "Wire", "CCrypto"]),

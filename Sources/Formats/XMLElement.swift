@@ -60,6 +60,9 @@ private struct XMLParser {
 
     mutating func document() throws(XMLError) -> XMLElement {
         guard String(validating: bytes, as: UTF8.self) != nil else { throw fault("This is not UTF-8.") }
+        if let place = bytes.firstIndex(where: { $0 < 0x20 && ![0x09, 0x0A, 0x0D].contains($0) }) {
+            throw XMLError(offset: place, detail: "A control character is not allowed.")
+        }
         _ = skip("\u{FEFF}")
         if skip("<?xml") { try declaration() }
         try skipMiscellany()
@@ -213,9 +216,6 @@ private struct XMLParser {
             if byte == 0x26 {
                 result += try reference()
                 continue
-            }
-            guard byte >= 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D else {
-                throw fault("A control character is not allowed.")
             }
             result.append(byte)
             position += 1

@@ -56,8 +56,7 @@ func checkAccept(_ bytes: [UInt8]) throws {
     let offered = [MediaTypes.json, MediaTypes.eventStream]
     let chosen = MediaTypes.choose(offered, accept: values)
     try hold(chosen.map(offered.contains) != false, "\(chosen ?? "") was not offered")
-    let trimmed = values[0].trimmed
-    try hold(trimmed.trimmed == trimmed, "a trimmed text can be trimmed")
+    try hold(values[0].trimmed.trimmed == values[0].trimmed, "a trimmed text can be trimmed")
     if let type = MediaTypes.ofBody(values[0]) { try hold(type == type.lowercased(), "\(type) is not in lower case") }
 }
 

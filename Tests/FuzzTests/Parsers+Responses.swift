@@ -101,6 +101,49 @@ func checkRange(_ bytes: [UInt8]) throws {
         try hold(written == .part(first: first, last: last), "\(first)-\(last) means something else")
         try hold(text.utf8.allSatisfy { $0 < 0x80 && $0 != 0x2C }, "several ranges are one")
     }
+    for (total, held) in [(nil, 0..<6), (10, 0..<10), (Int64.max, 3..<9)] as [(Int64?, Range<Int64>)] {
+        let content = ArrivingContent(version: 1, total: total, [held])
+        guard case .send(let part) = ArrivingAnswer.decide(content, range: text) else { continue }
+        try hold(held.contains(part.first) && part.first < part.end ?? .max, "\(part) is not readable")
+        guard let field = part.contentRange, total != nil || part.end != nil else { continue }
+        guard case .part(part.first, let last, total)? = ContentRange(field) else { throw Broken(rule: field) }
+        try hold(last + 1 == part.end, "\(field) is not the part")
+    }
+}
+
+/// A response that the cache stores, by the fields of a response, an empty line and those of a request: it ages, and no
+/// request without demands finds it fresh longer than it lives.
+func checkCache(_ bytes: [UInt8]) throws {
+    let blocks = lines(bytes).split(separator: [], maxSplits: 1, omittingEmptySubsequences: false).map { lines in
+        HTTPFields(
+            lines.map { line in
+                let parts = text(line).split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+                return HTTPField(name: String(parts[0]), value: parts.count == 2 ? parts[1].trimmed : "")
+            })
+    }
+    let (fields, request) = (blocks[0], blocks.count == 2 ? blocks[1] : HTTPFields())
+    let response = TaskResponse {
+        $0.statusCode = 200
+        $0.headers = fields
+        $0.url = "http://h/"
+    }
+    guard
+        let stored = CachedResponse(response, fields, to: request, requestedAt: now - .seconds(1), receivedAt: now)
+    else { return }
+    try hold(stored.lifetime >= 0 && stored.matches(request), "a lifetime of \(stored.lifetime)")
+    try hold(CachedResponse.inOrder(stored.bytesAtRest) == stored, "a stored response changes at rest")
+    var age: Int64 = 0
+    for later in [Duration.zero, .seconds(60), .seconds(1 << 40)] {
+        let then = now + later
+        try hold(stored.age(at: then) >= age, "a response becomes younger")
+        age = stored.age(at: then)
+        try hold(age >= later.milliseconds, "an age of \(age)")
+        try hold(!stored.isFresh(for: request, at: then) || age < stored.lifetime, "a stale response is fresh")
+        for policy in CachePolicy.allCases { _ = CacheDecision.decide(policy, stored, for: request, at: then) }
+    }
+    let freshened = stored.freshened(
+        by: fields, from: "http://h/", to: request, requestedAt: now, receivedAt: now)
+    try hold(freshened.map { $0.matches(request) } ?? true, "a response that was confirmed does not match")
 }
 
 /// A date means the same when it is written again; a wait has its bounds.

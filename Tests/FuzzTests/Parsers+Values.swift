@@ -3,6 +3,7 @@ import Foundation
 @testable import Base
 @testable import Core
 @testable import Formats
+@testable import Options
 @testable import Wire
 
 /// A moment means the same when it is written again, has the form of RFC 3339 and is the one that glibc computes.
@@ -21,6 +22,16 @@ func checkTime(_ bytes: [UInt8]) throws {
     (parts.tm_year, parts.tm_mon, parts.tm_mday) = (numbers[0] - 1900, numbers[1] - 1, numbers[2])
     (parts.tm_hour, parts.tm_min, parts.tm_sec) = (numbers[3], numbers[4], numbers[5])
     try hold(timegm(&parts) * 1000 + Int(numbers[6]) == milliseconds, "\(written) is not \(milliseconds)")
+}
+
+/// Durations and amounts are finite, and read as the option that takes them is checked.
+func checkAmount(_ bytes: [UInt8]) throws {
+    let text = text(bytes)
+    let (seconds, count) = (Amount.seconds(text), Amount.bytes(text))
+    if let seconds { try hold((0..<1e14).contains(seconds), "\(seconds) seconds") }
+    if let count { try hold(count >= 0, "\(count) bytes") }
+    try hold(ValueKind.duration.accepts(text) == (seconds != nil), "the duration \(text)")
+    try hold(ValueKind.rate.accepts(text) == (count ?? 0 > 0), "the rate \(text)")
 }
 
 /// What is decoded is what would be encoded, and Foundation agrees.

@@ -6,10 +6,10 @@ let parsers: [(name: String, check: @Sendable ([UInt8]) throws -> Void)] = [
     ("json", checkJSON), ("document", checkDocument), ("shape", checkShape), ("creation", checkCreation),
     ("configuration", checkConfiguration), ("xml", checkXML), ("metalink", checkMetalink), ("s3", checkS3),
     ("request", checkRequest), ("accept", checkAccept), ("lines", checkLines), ("response", checkResponse),
-    ("range", checkRange), ("date", checkDate), ("time", checkTime), ("cookie", checkCookie),
-    ("disposition", checkDisposition), ("challenge", checkChallenge), ("digest", checkDigest), ("base64", checkBase64),
-    ("percent", checkPercent), ("url", checkURL), ("address", checkAddress), ("sse", checkServerSentEvents),
-    ("webhook", checkWebhook), ("launch", checkLaunch), ("resume", checkResumeData),
+    ("range", checkRange), ("cache", checkCache), ("date", checkDate), ("time", checkTime), ("amount", checkAmount),
+    ("cookie", checkCookie), ("disposition", checkDisposition), ("challenge", checkChallenge), ("digest", checkDigest),
+    ("base64", checkBase64), ("percent", checkPercent), ("url", checkURL), ("address", checkAddress),
+    ("sse", checkServerSentEvents), ("webhook", checkWebhook), ("launch", checkLaunch), ("resume", checkResumeData),
 ]
 
 /// A rule that a parser broke.

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The resume data of a failed download: which task failed. The service repeats it, with the bytes that it kept.
+/// The resume data of a failed download: the identity of the task. The service repeats it with the kept bytes.
 ///
-/// The resume data of a cancelled download are the service's own text.
+/// The resume data of a cancelled download is the service's own text.
 struct FailedDownload: Sendable, Hashable {
     let session: String
     let incarnation: Int64
