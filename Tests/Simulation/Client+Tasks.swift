@@ -133,7 +133,7 @@ extension Client {
         }
         guard let outcome = found.outcome else { return }
         if outcome == .cancelled, task.cancel == .no, !mayCancel, !world.mayCancel {
-            throw Violation("\(task.name) was cancelled by nobody.")
+            throw Violation("\(task.name) was cancelled by no client.")
         }
         if let seen = log.outcomes[found.number], seen != outcome {
             throw Violation("\(task.name) ended \(outcome), and its event says \(seen).")
