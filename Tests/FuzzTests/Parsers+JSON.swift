@@ -39,7 +39,7 @@ func checkDocument(_ bytes: [UInt8]) throws {
 private func check<Value: Shape>(_ type: Value.Type, atRest bytes: [UInt8]) throws {
     let quick = Value.inOrder(bytes)
     let faults = Faults()
-    let read = (try? JSON.parse(kept: bytes)).flatMap {
+    let read = (try? JSON.parse(bytes, allowsNull: true)).flatMap {
         Value.read($0, nil, Place(nil, in: nil, faults, .tolerant))
     }
     let slow = faults.list.isEmpty ? read : nil

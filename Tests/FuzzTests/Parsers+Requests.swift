@@ -12,7 +12,7 @@ func checkRequest(_ bytes: [UInt8]) throws {
     guard words.count == 3 else { return }
     let fields = lines.map { line in
         let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        return (name: String(parts[0]), value: parts.count == 2 ? MediaTypes.trimmed(parts[1]) : "")
+        return (name: String(parts[0]), value: parts.count == 2 ? parts[1].trimmed : "")
     }
     let head = RequestHead(
         method: words[0], target: words[1], version: words[2], fields: fields, size: bytes.count, isPlain: true)
@@ -56,8 +56,8 @@ func checkAccept(_ bytes: [UInt8]) throws {
     let offered = [MediaTypes.json, MediaTypes.eventStream]
     let chosen = MediaTypes.choose(offered, accept: values)
     try hold(chosen.map(offered.contains) != false, "\(chosen ?? "") was not offered")
-    let trimmed = MediaTypes.trimmed(values[0])
-    try hold(MediaTypes.trimmed(trimmed) == trimmed, "a trimmed text can be trimmed")
+    let trimmed = values[0].trimmed
+    try hold(trimmed.trimmed == trimmed, "a trimmed text can be trimmed")
     if let type = MediaTypes.ofBody(values[0]) { try hold(type == type.lowercased(), "\(type) is not in lower case") }
 }
 
