@@ -21,8 +21,8 @@ enum LocalFile {
         return bytes
     }
 
-    /// Creates a file that only its owner may read; an existing one stays. The name appears with the whole, synced file:
-    /// the first bytes of a key would keep every later start from running.
+    /// Creates a file that only its owner may read; an existing one stays. The name appears with the complete, synced file:
+    /// a partial key would prevent all later starts.
     static func create(_ path: String, _ bytes: [UInt8]) throws(SystemError) {
         let partial = "\(path).partial"
         unlink(partial)

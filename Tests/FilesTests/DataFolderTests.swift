@@ -30,7 +30,7 @@ import Testing
         #expect(try await folder.unstagedFiles(in: area) == [kept])
     }
 
-    @Test func `A reserve that a kill cut short is completed`() async throws {
+    @Test func `An incomplete reserve after a kill is completed`() async throws {
         let room = DiskRoom(floor: 0)
         room.note(free: 1 << 40, size: 1 << 40, writtenBefore: 0)
         files.write([1], to: "reserve")

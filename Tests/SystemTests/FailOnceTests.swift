@@ -2,8 +2,8 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A call on a file that fails once, or at which the service is killed. `scripts/torture` tries all of them; here are those
-/// that were found.
+/// A call on a file that fails once, or at which the service is killed. `scripts/torture` tests all of them; these are those
+/// with which it found a fault.
 @Suite(.enabled(if: access("/usr/bin/cc", X_OK) == 0, "/usr/bin/cc is needed")) struct FailOnceTests {
     enum Fault {
         case killBefore
@@ -11,7 +11,7 @@ import Testing
         case error(Int32)
     }
 
-    /// The first call of a class, as `Tests/Faults/fail-once.c` names it.
+    /// The first call of a class, by its name in `Tests/Faults/fail-once.c`.
     struct Call {
         let name: String
         let fault: Fault
@@ -53,7 +53,7 @@ import Testing
         ]
     }
 
-    /// Whether the call has come.
+    /// Whether the call has occurred.
     private static func isMet(_ folder: TemporaryFolder) -> Bool { readFile(folder.file("control"))?[4] == 1 }
 
     @Test(
@@ -62,7 +62,7 @@ import Testing
             Call("pwrite data/master.key.partial", .killBefore), Call("renameat2 data/master.key", .killBefore),
             Call("pwrite data/urlsessiond.db", .error(ENOSPC)), Call("fdatasync data/urlsessiond.db-wal", .error(EIO)),
         ])
-    func `A first start that fails leaves nothing that keeps the next one from starting`(_ call: Call) async throws {
+    func `A first start that fails does not prevent the next one`(_ call: Call) async throws {
         let (folder, data) = (TemporaryFolder(), TemporaryFolder())
         let environment = try await Self.environment(call, folder, ["data": data.file("data")])
         await #expect(throws: ServiceProcess.NotListening.self) {
@@ -104,7 +104,7 @@ import Testing
     @Test(
         .enabled(if: !TestStore.isOnServer),
         arguments: [Call("openat2 files/a.bin", .error(EIO)), Call("pread files/a.bin", .error(EIO))])
-    func `A published file that a start cannot read at once is still the task's own`(_ call: Call) async throws {
+    func `A published file that a start cannot read at first is still the task's own`(_ call: Call) async throws {
         let (folder, files) = (TemporaryFolder(), TemporaryFolder())
         let scene = try await Self.scene(Call("renameat2 files/a.bin", .killAfter), folder, files)
         let number = try await scene.download("/a", ["destination": ["root": "out", "path": "a.bin"]])
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(.enabled(if: !TestStore.isOnServer))
-    func `A body that cannot be read once is sent all the same`() async throws {
+    func `A body that cannot be read once is sent by a later attempt`() async throws {
         let (folder, files) = (TemporaryFolder(), TemporaryFolder())
         let scene = try await Self.scene(Call("open data/bodies/*/*", .error(EIO)), folder, files)
         scene.origin.serve("/up", .upload())
@@ -132,7 +132,7 @@ import Testing
     @Test(
         .enabled(if: !TestStore.isOnServer),
         arguments: [Call("openat2 files/b.bin", .error(EIO)), Call("create data/bodies/*/*", .error(EIO))])
-    func `A fault of the machine is no fault of a request that names a file`(_ call: Call) async throws {
+    func `A fault of the machine does not blame a request that names a file`(_ call: Call) async throws {
         let (folder, files) = (TemporaryFolder(), TemporaryFolder())
         let scene = try await Self.scene(call, folder, files)
         files.write(Content.bytes(seed: 2, length: Self.length), to: "b.bin")
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(.enabled(if: !TestStore.isOnServer))
-    func `The log tells of a folder whose orphans a start cannot find`() async throws {
+    func `The log reports a folder whose orphans a start cannot list`() async throws {
         let (folder, files) = (TemporaryFolder(), TemporaryFolder())
         let scene = try await Self.scene(Call("opendir data/partial", .error(EIO)), folder, files)
         try await eventually("it is told") { scene.service.errors.contains("keeps its orphans") }
