@@ -36,6 +36,13 @@ FAULTS = {
             + (SELECT coalesce(sum(length), 0) FROM resume_data WHERE app = a.id AND spent = 0)
             + (SELECT coalesce(sum(c.length), 0) FROM content c JOIN session s ON s.id = c.session
                WHERE s.app = a.id AND c.expired = 0)""",
+    "a counter of an app's cache": """
+        SELECT a.identifier, k.entries, k.shared_bytes FROM app a JOIN cache k ON k.app = a.id
+        WHERE k.entries <> (SELECT count(*) FROM cached WHERE app = a.id) OR k.shared_bytes <>
+            (SELECT coalesce(sum(length * (uses - 1)), 0) FROM (SELECT length, count(*) uses FROM (
+                SELECT coalesce(file, object) place, length FROM content WHERE app = a.id
+                UNION ALL SELECT coalesce(file, object), length FROM cached WHERE app = a.id)
+             WHERE place IS NOT NULL GROUP BY place, length))""",
     "the uses of a body": """
         SELECT b.public_id, b.uses FROM body b WHERE uses <> (SELECT count(*) FROM live WHERE body = b.id)""",
     "a gap in the events of a session": """
@@ -51,6 +58,7 @@ FAULTS = {
         SELECT 'live', task FROM live WHERE task IN (SELECT id FROM task WHERE state = 'completed')
         UNION ALL SELECT 'bucket_upload', task FROM bucket_upload
         UNION ALL SELECT 'held_connection', session FROM held_connection
+        UNION ALL SELECT 'flight', id FROM flight
         UNION ALL SELECT 'useless_file', path FROM useless_file""",
 }
 AREAS = ("partial", "contents", "bodies")
@@ -74,7 +82,7 @@ def needed(database):
     """The files that rows refer to."""
     found = {row[0] for row in database.execute(
         "SELECT file FROM content WHERE file IS NOT NULL UNION SELECT file FROM body WHERE file IS NOT NULL "
-        "UNION SELECT file FROM resume_data")}
+        "UNION SELECT file FROM cached WHERE file IS NOT NULL UNION SELECT file FROM resume_data")}
     return found | {f"partial/{row[0]}" for row in database.execute("SELECT task FROM live")}
 
 

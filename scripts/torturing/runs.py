@@ -26,6 +26,7 @@ KINDS = ("kill-before", "kill-after", "EIO", "ENOSPC", "short", "EINTR")
 
 def main(description):
     options = _options(description)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # The folders are removed.
     folder = _folder("/dev/shm", "/tmp")
     # Contents move to another filesystem by a copy. Where there is none, "other" is one more folder of the same.
     other = _folder("/var/tmp", folder)
@@ -85,6 +86,7 @@ class Torture:
     def _work(self, number):
         """A process that runs cases on a bench of its own."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         bench = Bench(self.program, self.library, self.folder / f"bench-{number}", self.other / f"bench-{number}")
         while True:
             self.done.put(bench.run(*self.cases.get()))
