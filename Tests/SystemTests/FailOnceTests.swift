@@ -150,6 +150,6 @@ import Testing
     func `The log reports a folder whose orphans a start cannot list`() async throws {
         let (folder, files) = (TemporaryFolder(), TemporaryFolder())
         let scene = try await Self.scene(Call("opendir data/partial", .error(EIO)), folder, files)
-        try await eventually("it is told") { scene.service.errors.contains("keeps its orphans") }
+        try await eventually("the log reports it") { scene.service.errors.contains("keeps its orphans") }
     }
 }

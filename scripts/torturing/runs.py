@@ -189,7 +189,7 @@ class Torture:
         silent = collections.Counter(f"{result.call.function} {result.call.path}: {result.fault}" for result in self.results
                                      if result.is_silent)
         if silent:
-            print("\nNobody was told of these errors:")
+            print("\nNeither a client nor the log received these errors:")
             for what, count in sorted(silent.items()):
                 print(f"  {count:4} {what}")
         print(f"\ntorture: {time.monotonic() - self.began:.0f} s, {len(self.results)} runs; "

@@ -10,8 +10,8 @@ import time
 from storming.failure import Violation
 from storming.service import STOPPED_WITHIN, Service as Process
 
-# What the log tells at `info` of a full disk.
-WAITS = "task waits for room on the disk"
+# The log line at `info` for a full disk.
+WAITS = "a task waits for disk space"
 # Seconds without work after which a start has done all of its own.
 REST = 0.15
 # `sysexits.h`: what the service ends with where its store or a file cannot be used.
