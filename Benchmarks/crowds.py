@@ -81,7 +81,7 @@ class Receiver:
 
 
 class Gate:
-    """An origin that answers nobody until it is opened."""
+    """An origin that responds to no request until it is opened."""
 
     def __enter__(self):
         class Handler(socketserver.StreamRequestHandler):

@@ -128,7 +128,7 @@ def curl_upload(directory, files, origin):
 
 
 def warm(directory, size):
-    """Takes so much memory and lets it go: a virtual machine may get it slowly, at the cost of whoever comes first."""
+    """Allocates memory and frees it: a virtual machine may get it slowly, at the cost of the first user."""
     path = directory / "warm"
     make(path, size)
     path.unlink()

@@ -63,5 +63,5 @@ class DebianRoot:
         users = [line.split(":") for line in self.at("/etc/passwd").read_text().splitlines()]
         entry = next((entry for entry in users if user in (entry[0], entry[2])), None)
         if entry is None or entry[2] == "0":
-            sys.exit(f"the service would run as {user}, who is root or nobody that is known")
+            sys.exit(f"the service would run as {user}, who is root or unknown")
         return f"{entry[2]}:{entry[3]}"

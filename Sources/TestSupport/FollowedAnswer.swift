@@ -31,11 +31,11 @@ package final class FollowedAnswer: Sendable {
     /// Waits for a number of bytes of the body, and returns the received bytes.
     @discardableResult
     package func bytes(_ count: Int) async throws -> State {
-        try await eventually("\(count) bytes of the answer") { now.body.count >= count ? now : nil }
+        try await eventually("\(count) bytes of the response") { now.body.count >= count ? now : nil }
     }
 
     /// Waits for the end of the response.
     package func end() async throws -> State {
-        try await eventually("the end of the answer") { now.isOver ? now : nil }
+        try await eventually("the end of the response") { now.isOver ? now : nil }
     }
 }

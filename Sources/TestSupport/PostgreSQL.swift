@@ -130,7 +130,7 @@ package final class PostgreSQL: Sendable {
                 "/bin/sh", "-c", #"exec "$0" "$@" >>"$LOG" 2>&1"#, "\(binaries)/postgres", "-D", folder.file("data"),
             ] + (own + settings).flatMap { ["-c", $0] },
             environment: ["LOG=\(folder.file("log"))", "TZ=UTC"])
-        try await eventually("PostgreSQL answers, or gives up") {
+        try await eventually("PostgreSQL responds or ends") {
             process.hasEnded || answers(process.pid, folder)
         }
         return process

@@ -135,7 +135,9 @@ extension Webhook {
         let port = try WebhookListener.start(host: host, port: port) { headers, body in
             let arrival = Result { () throws(WebhookError) in try self.verify(headers: headers, body: body) }
             // Without a reader the webhook is refused, so that it is repeated.
-            guard case .enqueued = arrivals.yield(arrival) else { return .init(status: 503, reason: "nobody reads") }
+            guard case .enqueued = arrivals.yield(arrival) else {
+                return .init(status: 503, reason: "the app reads no webhooks")
+            }
             guard case .failure(let error) = arrival else { return .init(status: 202, reason: "") }
             return .init(error)
         }

@@ -66,7 +66,7 @@ struct StartupKeys {
             do throws(SystemError) {
                 try LocalFile.create(path, Array((make() + "\n").utf8))
             } catch {
-                throw Serve.Failure(text: "\(path): cannot be made: \(error)")
+                throw Serve.Failure(text: "\(path): cannot be created: \(error)")
             }
         }
         guard let bytes = LocalFile.read(path) else {

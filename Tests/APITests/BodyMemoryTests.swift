@@ -51,9 +51,9 @@ import Testing
         try await ServedAPI.run(configured: configure) { api async throws in
             try await api.session()
             let late = try await Self.begin(api.dev, Self.batch, length: 3_000_000, sent: 1)
-            try await eventually("its byte is there") { api.server.bodies.left == (8 << 20) - 1 }
+            try await eventually("its byte exists") { api.server.bodies.left == (8 << 20) - 1 }
             let first = try await Self.begin(api.dev, Self.batch, length: 3_000_000, sent: 2_900_000)
-            try await eventually("its bytes are there") { api.server.bodies.left == (8 << 20) - 2_900_001 }
+            try await eventually("its bytes exist") { api.server.bodies.left == (8 << 20) - 2_900_001 }
             let refused = try await Self.begin(api.dev, Self.batch, length: 2_000_000).answer()
             #expect(refused.status == 503 && refused.fields["Retry-After"] != nil)
             #expect(try await api.session("t").status == 201)

@@ -106,7 +106,7 @@ import Transfers
                 let exchange = try await key.client.begin(
                     "POST", path, headers: [("Content-Length", "20"), ("Content-Type", "application/json")],
                     body: bytes("{ "), within: .seconds(20))
-                try await eventually("its key was judged") { isServing(key, api) }
+                try await eventually("its key was verified") { isServing(key, api) }
                 #expect(try await api.admin.delete(key.place).status == 204)
                 try await exchange.send(bytes("                 }"))
                 #expect(try await exchange.answer().status == 401, "\(path)")

@@ -1,4 +1,4 @@
-// Files with an unsynced and a synced layer. The folder itself is the unsynced one; what was synced is kept in memory.
+// Files with an unsynced and a synced layer. The folder itself is the unsynced layer; the synced one is in memory.
 #include "internal.h"
 #include <dirent.h>
 #include <ftw.h>
@@ -13,7 +13,7 @@ struct name {
     char text[64];
 };
 
-// What is known of a file or folder since it was mounted.
+// The state of a file or folder since it was mounted.
 struct file {
     ino_t number;
     int is_folder;
@@ -47,7 +47,7 @@ void csim_set_fault(enum csim_disk_call call, int permillion, int error) {
     faults[call].error = error;
 }
 
-// MARK: What is known
+// MARK: State
 
 static struct file *find(ino_t number) {
     for (struct file *file = files[number % buckets]; file; file = file->next)
@@ -240,7 +240,7 @@ static void leave_file(ino_t number, const char *source, const char *target) {
     if (planned == csim_kill || (file && bytes && file->to == 0 && file->length == length)) {
         write_file(source, target, bytes ? bytes : file->bytes, bytes ? length : file->length, bytes != NULL);
     } else {
-        // 0 keeps what was written since the last sync, 1 loses it, 2 keeps some blocks of it.
+        // 0 keeps the bytes written since the last sync, 1 loses them, 2 keeps some of their blocks.
         int fate = bytes ? (int)csim_below(csim_disk, 3) : 1;
         off_t synced = file ? file->length : 0;
         if (fate == 0) losses.kept++, write_file(source, target, bytes, length, 1);
@@ -415,7 +415,7 @@ static int sync_now(int descriptor) {
     struct file *file = ours(descriptor);
     if (!file) return csim_is_on() ? 0 : (int)syscall(SYS_fsync, descriptor);
     if (fails(csim_sync)) {
-        // The kernel drops what it could not write, and reports that once.
+        // The kernel drops unwritable pages, and reports that once.
         file->from = file->to = 0;
         return -1;
     }

@@ -6,7 +6,7 @@ import Testing
     static let here = url()
 
     static func url(isSecure: Bool = true, host: String = "example.com", port: UInt16 = 443) -> ParsedURL {
-        ParsedURL(text: "told by nobody", isSecure: isSecure, host: host, port: port)
+        ParsedURL(text: "from no response", isSecure: isSecure, host: host, port: port)
     }
 
     func decide(

@@ -1,14 +1,15 @@
-"""An island: a network of its own in which every address of the world is this machine, and whoever arrives is noted.
+"""An island: a separate network in which every address is this machine, and each connection is recorded.
 
     python3 island.py PLAN REPORT COMMAND…
 
 COMMAND (the service) runs inside. On the island every address, IPv4 and IPv6, is local, so that a connection to any
 address at all arrives at the trap, which listens on all of them at the ports of the plan and appends one line of JSON
-to REPORT for each connection: the address it was made to, the port, and how many bytes came. The name server of the
-island answers as the plan says (or is silent about a name, or notes who asked), and its redirector sends whoever asks for /N to the Nth place of the plan.
+to REPORT for each connection: its address, its port, and the number of received bytes. The name server of the
+island answers according to the plan (or not at all, or records the client), and its redirector redirects requests for
+/N to the Nth place of the plan.
 
-The service's API is reached from outside: the port it says is replaced by one that leads there. Needs root's rights in a
-user namespace of its own (unshare -rmn); everything is gone when this process is.
+The service's API is reached from outside: its reported port is replaced by a forwarded one. Needs root's rights in a
+separate user namespace (unshare -rmn), which ends with this process.
 """
 
 import json

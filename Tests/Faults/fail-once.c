@@ -181,7 +181,7 @@ static enum verdict meet_file(const char *function, int descriptor) {
     return is_known && classify(function, path, class, sizeof class) ? count(class) : proceed;
 }
 
-/* Makes the call as the verdict says. `less` is the same call with about half of the bytes. */
+/* Executes the call according to the verdict. `less` is the same call with about half of the bytes. */
 #define CARRY_OUT(type, met, call, less) \
     do { \
         enum verdict judged = (met); \

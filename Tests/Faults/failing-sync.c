@@ -6,8 +6,8 @@
  *   touch /tmp/x/fail     the next commit's fdatasync or fsync fails
  *   rm /tmp/x/fail        they work again
  *
- * The bytes were written: after the process has gone, the commit may well be found. What must hold is that nobody
- * was told success, that the process ended by itself, and that the next start agrees with itself.
+ * The bytes were written: after the process has gone, the commit may well be found. The invariant is that no caller
+ * received success, that the process ended by itself, and that the state after the next start is consistent.
  * FAILING_SYNC_SUFFIX names other files than those that end in "-wal".
  */
 #define _GNU_SOURCE

@@ -100,11 +100,11 @@ import Testing
         second.write([UInt8](repeating: 2, count: 3000), at: 1 << 20)
         try await eventually("both are written") { first.reached.offset == 1000 && second.reached.offset == 1_051_576 }
         second.makeDurable()
-        try await eventually("both are told") { synced.count == 2 }
+        try await eventually("both are reported") { synced.count == 2 }
         // The requesting file always gets a report, other files if their offset has grown.
         #expect(Set(synced) == [1000, 1_051_576])
         second.makeDurable()
-        try await eventually("who asked is told once more") { synced.count == 3 }
+        try await eventually("the client receives it again") { synced.count == 3 }
         #expect(synced.last == 1_051_576)
         // A closed file gets no further reports.
         first.close()
@@ -126,14 +126,14 @@ import Testing
         var failures: Int { news.withLock { $0.count { if case .synced(.failure) = $0 { true } else { false } } } }
         let files = [try device(), try device()]
         files[0].makeDurable()
-        try await eventually("both are told") { failures == 2 }
+        try await eventually("both are reported") { failures == 2 }
         // A second descriptor of the same file could be synced.
         let later = PartialFile(
             DirectFile(try OpenFile.open(folder.file("a"), O_RDWR | O_CREAT), nil),
             PartialFile.Mark(offset: 0), [], disk: disk, sync: sync
         ) { [news] told in news.withLock { $0.append(told) } }
         later.makeDurable()
-        try await eventually("so is who comes later") { failures >= 3 }
+        try await eventually("a later request fails, too") { failures >= 3 }
         #expect(synced.isEmpty)
     }
 

@@ -3,7 +3,7 @@ import Foundation
 
 @testable import URLSessionClient
 
-/// Events are the same however they arrive, and the service's own are read back equal.
+/// Events are the same however they are split, and the service's own are read back equal.
 func checkServerSentEvents(_ bytes: [UInt8]) throws {
     func read(_ bytes: [UInt8], _ size: Int) -> [[UInt8]] {
         var parser = ServerSentEvents()
@@ -18,7 +18,7 @@ func checkServerSentEvents(_ bytes: [UInt8]) throws {
     try hold(read(frame, 4096) == [data], "an event changes")
 }
 
-/// Only what was signed is believed: the lines are a secret, an identifier, a time, signatures and the body.
+/// Only signed bytes are accepted: the lines are a secret, an identifier, a time, signatures and the body.
 func checkWebhook(_ bytes: [UInt8]) throws {
     let parts = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 4, omittingEmptySubsequences: false)
     guard parts.count == 5, let webhook = try? Webhook(secrets: [text(Array(parts[0]))]) else { return }
@@ -40,7 +40,7 @@ func checkWebhook(_ bytes: [UInt8]) throws {
     try hold(signed != .wrongSignature && signed != .unusableSecret, "a signed webhook is not believed")
 }
 
-/// A launch is the same however it arrives.
+/// A launch is the same however it is split.
 func checkLaunch(_ bytes: [UInt8]) throws {
     func read(_ size: Int) -> (headers: [String: String], body: [UInt8])? {
         var request = ArrivingRequest()

@@ -5,7 +5,7 @@ import Foundation
 @testable import Wire
 @testable import WireMapping
 
-/// What this parser accepts, Foundation's accepts too. A written value is read back equal.
+/// Foundation's parser accepts every text that this parser accepts. A written value is read back equal.
 func checkJSON(_ bytes: [UInt8]) throws {
     let value: JSON
     do throws(JSONError) { value = try JSON.parse(bytes) } catch {
@@ -30,7 +30,7 @@ private let documents: [any Shape.Type] = [
     Core.Question.self, Core.Answer.self, Core.Conditions.self, WebhookSettings.self, PlannedMove.self,
 ]
 
-/// Documents at rest, and unsealed resume data: both ways to read a text lead to the same value.
+/// Documents at rest, and unsealed resume data: both readers of a text return the same value.
 func checkDocument(_ bytes: [UInt8]) throws {
     guard let (type, rest) = choose(documents, by: bytes) else { return }
     try check(type, atRest: rest)
@@ -59,7 +59,7 @@ private let shapes: [any Shape.Type] = [
     Batch.self, LineResult.self, SelectionAnswer.self, Page<SessionTask>.self, EventPage<Event>.self,
 ]
 
-/// Requests and responses, as the service reads them and as its clients do: a written value is read back equal.
+/// Requests and responses, as read by the service and by its clients: a written value is read back equal.
 func checkShape(_ bytes: [UInt8]) throws {
     guard let (type, rest) = choose(shapes, by: bytes) else { return }
     try check(type, onTheWire: rest)
@@ -73,7 +73,7 @@ private func check<Value: Shape>(_ type: Value.Type, onTheWire bytes: [UInt8]) t
     }
 }
 
-/// An app's task, as far as the store: what the service accepts, it keeps and shows.
+/// An app's task up to the store: the service stores and shows every task that it accepts.
 func checkCreation(_ bytes: [UInt8]) throws {
     guard let creation = try? TaskCreation(parsing: bytes) else { return }
     let specification = TaskOrder(creation).specification
@@ -88,7 +88,7 @@ func checkCreation(_ bytes: [UInt8]) throws {
     try hold((specification.pieces == nil) == (terms.pieces == nil), "pieces are lost")
 }
 
-/// A session's configuration, as far as the store.
+/// A session's configuration up to the store.
 func checkConfiguration(_ bytes: [UInt8]) throws {
     guard let wire = try? Wire.SessionConfiguration(parsing: bytes) else { return }
     let core = Core.SessionConfiguration(wire)

@@ -3,8 +3,8 @@ import Formats
 @testable import API
 @testable import HTTPServer
 
-/// A request's head, one line for the request and one for each field: the framing is the one that the fields declare, and a
-/// decoded target means the same when it is encoded again.
+/// A request's head, one line for the request and one for each field: the framing is the declared one, and a decoded
+/// target is unchanged after it is encoded again.
 func checkRequest(_ bytes: [UInt8]) throws {
     var lines = lines(bytes).map(text)
     let words = lines.removeFirst().split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false).map(
@@ -50,7 +50,7 @@ private func checkTarget(_ raw: String) throws {
     try hold(isClean, "a NUL in \(raw)")
 }
 
-/// Content negotiation: only what is offered is chosen.
+/// Content negotiation: only offered types are chosen.
 func checkAccept(_ bytes: [UInt8]) throws {
     let values = lines(bytes).map(text)
     let offered = [MediaTypes.json, MediaTypes.eventStream]
@@ -60,7 +60,7 @@ func checkAccept(_ bytes: [UInt8]) throws {
     if let type = MediaTypes.ofBody(values[0]) { try hold(type == type.lowercased(), "\(type) is not in lower case") }
 }
 
-/// Lines of JSON: they are the same however they arrive, and none is longer than the limit.
+/// Lines of JSON: they are the same however they are split, and none is longer than the limit.
 func checkLines(_ bytes: [UInt8]) throws {
     let limit = 64
     func read(_ size: Int) -> [(number: Int, bytes: [UInt8]?)] {

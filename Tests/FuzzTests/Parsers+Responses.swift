@@ -6,7 +6,7 @@ import Formats
 
 private let now = Timestamp(milliseconds: 1_790_000_000_000)
 
-/// An origin's response, line by line, and all that reads its fields.
+/// An origin's response, line by line, and all readers of its fields.
 func checkResponse(_ bytes: [UInt8]) throws {
     var parser = HeadParser()
     for line in lines(bytes) {
@@ -83,7 +83,7 @@ private func checkRedirect(_ head: ResponseHead) throws {
     try hold(dropsHeaders == (target?.origin != base.origin) && dropsBody == (method != "POST"), "what is dropped")
 }
 
-/// A part lies within its content, and means the same when it is written again.
+/// A part lies within its content, and is the same after it is written again.
 func checkRange(_ bytes: [UInt8]) throws {
     let text = text(bytes)
     switch ContentRange(text) {
@@ -146,7 +146,7 @@ func checkCache(_ bytes: [UInt8]) throws {
     try hold(freshened.map { $0.matches(request) } ?? true, "a response that was confirmed does not match")
 }
 
-/// A date means the same when it is written again; a wait has its bounds.
+/// A date is the same after it is written again; a wait is within its bounds.
 func checkDate(_ bytes: [UInt8]) throws {
     let text = text(bytes)
     for now in [now, Timestamp(), .latestWritable] {
@@ -195,7 +195,7 @@ func checkDigest(_ bytes: [UInt8]) throws {
     }
 }
 
-/// A jar has at most 300 cookies, each once, and is unchanged when nothing new is returned.
+/// A jar has at most 300 distinct cookies, and is unchanged by a response without new ones.
 func checkCookie(_ bytes: [UInt8]) throws {
     let given = lines(bytes).map(text)
     var jar = CookieJar()
@@ -211,7 +211,7 @@ func checkCookie(_ bytes: [UInt8]) throws {
     _ = jar.lines(for: "a.example", at: now)
 }
 
-/// What libcurl made of a URL is the same URL to every reader.
+/// A URL that libcurl parsed is the same URL to every reader.
 func checkURL(_ bytes: [UInt8]) throws {
     let text = text(bytes)
     if let url = try? ParsedURL(text) {

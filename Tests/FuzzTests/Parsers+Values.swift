@@ -6,7 +6,7 @@ import Foundation
 @testable import Options
 @testable import Wire
 
-/// A moment means the same when it is written again, has the form of RFC 3339 and is the one that glibc computes.
+/// A time is the same after it is written again, has the form of RFC 3339 and equals glibc's result.
 func checkTime(_ bytes: [UInt8]) throws {
     let text = text(bytes)
     let milliseconds = TimeText.parse(text)
@@ -34,7 +34,7 @@ func checkAmount(_ bytes: [UInt8]) throws {
     try hold(ValueKind.rate.accepts(text) == (count ?? 0 > 0), "the rate \(text)")
 }
 
-/// What is decoded is what would be encoded, and Foundation agrees.
+/// Decoded bytes encode to the same text, and Foundation agrees.
 func checkBase64(_ bytes: [UInt8]) throws {
     let text = text(bytes)
     if let decoded = Base64.decode(text) {

@@ -5,7 +5,7 @@ import Wire
 @testable import API
 @testable import Buckets
 
-/// The element as a document, every namespace declared where it occurs.
+/// The element as a document, with every namespace declared where it occurs.
 private func document(_ element: XMLElement) -> String {
     func escaped(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
@@ -25,7 +25,7 @@ func checkXML(_ bytes: [UInt8]) throws {
     try hold(again == root, "an element changes when it is written and read")
 }
 
-/// The download of a document is one that the service accepts as JSON.
+/// The service accepts the download of a document as JSON.
 func checkMetalink(_ bytes: [UInt8]) throws {
     guard let creation = try? Metalink.creation(bytes) else { return }
     try hold((try? TaskCreation(parsing: creation.jsonBytes)) == creation, "the download is none that is accepted")

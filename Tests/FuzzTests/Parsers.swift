@@ -1,6 +1,6 @@
-/// The parsers of bytes that come from outside: clients, origins, receivers, buckets and the app's users.
+/// The parsers of bytes from outside: from clients, origins, receivers, buckets and the app's users.
 ///
-/// A check calls a parser, and throws ``Broken`` if the parser breaks one of its rules. The name of a parser is that of its
+/// A check calls a parser, and throws ``Broken`` if the parser breaks one of its rules. A parser has the name of its
 /// corpus in `Tests/Fuzz`.
 let parsers: [(name: String, check: @Sendable ([UInt8]) throws -> Void)] = [
     ("json", checkJSON), ("document", checkDocument), ("shape", checkShape), ("creation", checkCreation),
@@ -21,7 +21,7 @@ func hold(_ condition: Bool, _ rule: @autoclosure () -> String) throws {
     if !condition { throw Broken(rule: rule()) }
 }
 
-/// The text of a header field: invalid UTF-8 is repaired, as its text is no subject of the parsers.
+/// The text of a header field, with invalid UTF-8 repaired, because the parsers receive text.
 func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
 /// The lines of an input, without their ends.

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Replays the corpora of `make fuzz`, among them each input that once broke a rule.
+/// Replays the corpora of `make fuzz`, including each input that once broke a rule.
 @Suite struct ReplayTests {
     private static let corpora = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Fuzz")
 

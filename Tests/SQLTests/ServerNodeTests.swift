@@ -71,7 +71,7 @@ struct `Nodes of a server` {
             }
         }()
         defer { isOver.withLock { $0 = true } }
-        try await eventually("it says so") {
+        try await eventually("the log reports it") {
             try await home.query("SELECT 1 FROM holder WHERE signed_at > '2000-01-01'").count == 1
         }
         isOver.withLock { $0 = true }

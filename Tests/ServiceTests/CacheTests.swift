@@ -7,7 +7,7 @@ import Testing
 @testable import Service
 @testable import Transfers
 
-/// The cache and single flight, against an origin that counts what it sends.
+/// The cache and single flight, against an origin that counts its responses.
 struct CacheTests {
     private static let size = 1 << 20
 

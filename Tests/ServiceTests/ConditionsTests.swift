@@ -47,7 +47,7 @@ struct ConditionsTests {
             try await eventually { gate.waiting == 2 }
             try await stage.received(300_000, of: task, eager)
             Self.advance(3599, clock, stage)
-            try await stays("it goes on", for: .milliseconds(200)) { stage.origin.inFlight.now == 2 }
+            try await stays("it continues", for: .milliseconds(200)) { stage.origin.inFlight.now == 2 }
             Self.advance(1, clock, stage)
             let queued = try await stage.task(task, reaches: .queued)
             let reasons = stage.service.waitingReasons(of: queued, in: session)

@@ -102,7 +102,7 @@ struct ContentsFaultTests {
             var upload = ObjectUpload(
                 contents.newKey(ofBody: "body_1"), expected: nil, contents, service.store, service.folder.disk)
             try await upload.write(Content.bytes(seed: 1, length: 9 << 20))
-            try await stays("no node takes it for useless", for: .seconds(2)) {
+            try await stays("no node removes it as useless", for: .seconds(2)) {
                 try await service.store.files.uselessUploads(
                     of: Store.Files.contentsBucket, at: service.clock.now, limit: 1
                 )

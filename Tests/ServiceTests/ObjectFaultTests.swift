@@ -223,14 +223,14 @@ struct ObjectFaultTests {
         store.next(.part, [.well, .hold(gate)])
         let stage = try await ServiceStage.start(folder: folder, origin: origin) { $0.buckets = ["b": client] }
         let task = try await stage.create(.download, "GET", origin.url("/a"), in: stage.session()) { $0.writeObject() }
-        try await eventually("the second part is on its way") { gate.waiting == 1 }
+        try await eventually("the second part is in flight") { gate.waiting == 1 }
         let taken = try await eventually("the origin is read no further") { () -> Int64? in
             let before = stage.service.live.sample(task.id)?.received ?? 0
             try await Task.sleep(for: .milliseconds(500))
             return before > 2 * part && before == stage.service.live.sample(task.id)?.received ? before : nil
         }
         #expect(taken <= 2 * part + part / 8 + 65_536)
-        let progress = try await eventually("it is stored what a kill would cost") { () -> TaskProgress? in
+        let progress = try await eventually("the bytes beyond a kill's cost are stored") { () -> TaskProgress? in
             let progress = try await stage.service.store.tasks.read(task.id).progress
             return progress?.bytesInMemory ?? 0 > 0 ? progress : nil
         }

@@ -59,7 +59,7 @@ struct SchedulingTests {
             let endless = try await stage.session { $0.httpMaximumConnectionsPerHost = 100 }
             var last: TaskRecord?
             for _ in 0..<30 { last = try await stage.create(stage.order("/endless"), in: endless)[0] }
-            try await eventually("it has what it may have") { gate.waiting == 16 }
+            try await eventually("it has its limit") { gate.waiting == 16 }
             try await stays(for: .milliseconds(300)) { gate.waiting == 16 }
             let waiting = try await stage.service.task(#require(last).number, in: endless.id)
             #expect(

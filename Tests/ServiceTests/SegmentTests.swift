@@ -37,7 +37,7 @@ struct SegmentTests {
             let session = try await session(stage)
             stage.origin.serve("/a", .generated(seed: 1, length: Self.size), always: slowly)
             let task = try await stage.create(stage.order("/a") { $0.segments = .count(16) }, in: session)[0]
-            let states = try await eventually("segments under way") {
+            let states = try await eventually("segments in flight") {
                 let states = stage.service.live.segments(task.id) ?? []
                 return states.count { $0.received < $0.length } > 4 ? states : nil
             }

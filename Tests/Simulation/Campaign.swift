@@ -1,7 +1,7 @@
 import CSimulation
 import Glibc
 
-/// Many runs, each in a process of its own, and their report.
+/// Many runs, each in its own process, and their report.
 struct Campaign {
     private var options: [String: String] = [:]
 
@@ -18,7 +18,7 @@ struct Campaign {
         }
     }
 
-    /// The result of a run, as its process wrote it.
+    /// The result of a run, written by its process.
     struct Outcome {
         var violation: String?
         var hash = ""
@@ -27,7 +27,7 @@ struct Campaign {
         var counts: [String: Int] = [:]
     }
 
-    /// How a seed's run is narrowed.
+    /// The restrictions of a seed's run.
     struct Narrowing {
         var without: Set<Plan.Fault> = []
         var clients: Int?
@@ -103,7 +103,7 @@ struct Campaign {
         return missed == 0 ? 0 : 1
     }
 
-    /// Runs one seed twice, with its trace, and compares the two.
+    /// Runs one seed twice, with its trace, and compares both runs.
     private func runAlone(_ seed: Int) -> Int32 {
         let outcome = perform(seed, narrowing)
         print("seed \(seed): \(outcome.steps) steps, hash \(outcome.hash), \(outcome.violation ?? "no violation")")
@@ -115,7 +115,7 @@ struct Campaign {
         return outcome.violation == nil ? 0 : 1
     }
 
-    /// Finds a smaller run of the seed that fails in the same way, and prints how to repeat it.
+    /// Finds a smaller run of the seed that fails in the same way, and prints the command that repeats it.
     private func shrink(_ seed: Int) {
         var narrowing = narrowing
         var best = perform(seed, narrowing)
@@ -154,7 +154,7 @@ struct Campaign {
         print(words)
     }
 
-    /// A violation without its numbers.
+    /// The text of a violation without its numbers.
     private func kind(_ violation: String?) -> String? {
         violation.map { $0.filter { !$0.isNumber }.prefix(40).description }
     }

@@ -8,11 +8,11 @@ import SQL
 import Service
 import Store
 
-/// Everything else that a client asks for.
+/// The commands of a client except the creation of tasks.
 extension Client {
     // MARK: Other commands
 
-    /// Makes a new task of one that has ended.
+    /// Retries an ended task.
     func retry(_ task: KnownTask) async throws {
         guard let session, let found = try await record(of: task, "find \(task.name)"), found.state == .completed else {
             return
@@ -32,7 +32,7 @@ extension Client {
         } catch DomainError.sessionInvalidated {} catch DomainError.bodyNotFound {}
     }
 
-    /// Changes where a task's bytes come from, or its priority.
+    /// Changes the source of a task's bytes, or its priority.
     func change(_ task: KnownTask) async throws {
         guard let found = try await record(of: task, "find \(task.name)"), found.state != .completed else { return }
         var changes = TaskChanges()
@@ -95,7 +95,7 @@ extension Client {
         trace.met("session invalidated")
     }
 
-    /// Stores a body for uploads, piece by piece.
+    /// Stores a body for uploads, in pieces.
     func storeBody() async throws {
         let bytes = Resource.bytes(
             seed: 7_000 + number * 100 + bodies.count, count: dice.pick([100, 65_536, 70_000, 250_000]))
@@ -126,7 +126,7 @@ extension Client {
         do {
             page = try await readPage(after: after, waits: waits)
         } catch DomainError.eventsExpired(let oldest) {
-            // The clock may have jumped beyond the hour for which acknowledged events are kept.
+            // The clock may have jumped beyond the hour of retention for acknowledged events.
             let acknowledging = max(acknowledging, world.receiver.lastSeq(of: identifier))
             guard oldest - 1 <= acknowledging else {
                 throw Violation("G1: events before \(oldest) are gone, and \(acknowledging) are acknowledged.")

@@ -8,12 +8,12 @@ import SQL
 import Service
 import Store
 
-/// The end of a run: nothing misbehaves any more.
+/// The end of a run, without misbehaviour.
 extension Client {
-    /// The origins behave, and nothing crashes any more: everything ends.
+    /// The origins behave, and there are no more crashes: every task ends.
     func finish() async throws {
         for task in tasks where task.number == nil && !isInvalidated {
-            // A date of before a jump of the clock may be far away now.
+            // A date from before a jump of the clock may be far in the future.
             task.order.specification.earliestBeginDate = nil
             try note(try await insist("create at last \(task.name)", Self.creating([task.order])), [task])
         }
@@ -47,7 +47,7 @@ extension Client {
         try await delete()
     }
 
-    /// Tasks without a didComplete. Where events are gone, the tasks themselves tell.
+    /// Tasks without a didComplete. If events were deleted, the tasks themselves are read.
     func unfinished() async throws -> [KnownTask] {
         var left = tasks.filter { task in task.number.map { log.outcomes[$0] == nil } ?? false }
         guard log.hasGaps else { return left }
@@ -57,7 +57,7 @@ extension Client {
         return left
     }
 
-    /// Whether the session counts no unfinished task: there may be some whose creation was lost.
+    /// Whether the session counts no unfinished task: the response to a creation may have been lost.
     func hasEnded() async throws -> Bool {
         try await insist("count") { service, session in
             guard let session else { throw DomainError.notFound }

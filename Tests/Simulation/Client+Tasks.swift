@@ -8,7 +8,7 @@ import SQL
 import Service
 import Store
 
-/// Tasks: how they are created, and what must hold of each.
+/// The creation of tasks, and the invariants of each.
 extension Client {
     func create() async throws {
         guard !isInvalidated else { return }
@@ -20,7 +20,7 @@ extension Client {
         if let created = try await attempt("create \(made.map(\.name))", Self.creating(orders)) {
             try note(created, made)
         } else if world.isTroubled, dice.chance(300) {
-            // Its answer may come later: it is created, or not.
+            // The response to its creation may arrive later: it exists, or not.
             return
         } else {
             try note(try await insist("create again \(made.map(\.name))", Self.creating(orders)), made)
@@ -121,7 +121,7 @@ extension Client {
         } catch DomainError.taskCompleted {}
     }
 
-    /// Compares a task with what is known of it.
+    /// Compares a task with the client's record.
     func check(_ task: KnownTask, _ found: TaskRecord) throws {
         trace.met("state \(found.phase?.rawValue ?? found.outcome?.rawValue ?? "")")
         if found.specification.clientTaskId ?? "" != task.name {
@@ -133,7 +133,7 @@ extension Client {
         }
         guard let outcome = found.outcome else { return }
         if outcome == .cancelled, task.cancel == .no, !mayCancel, !world.mayCancel {
-            throw Violation("\(task.name) was cancelled by nobody.")
+            throw Violation("\(task.name) was cancelled by no client.")
         }
         if let seen = log.outcomes[found.number], seen != outcome {
             throw Violation("\(task.name) ended \(outcome), and its event says \(seen).")
@@ -145,7 +145,7 @@ extension Client {
             if outcome == .failed { trace.met("failed \(found.result?.error?.code.rawValue ?? 0)") }
             return
         }
-        // A body that nothing bounds cannot be known to be cut, and 204 has none.
+        // A cut of a body without a length is not detectable, and 204 has no body.
         if task.mayBeShort || found.result?.response?.statusCode == 204 { return }
         if let body = task.body {
             guard task.resources.contains(where: { $0.received.contains(body) }) else {

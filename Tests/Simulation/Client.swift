@@ -8,8 +8,8 @@ import SQL
 import Service
 import Store
 
-/// A client with a session of its own: it calls the program at random, repeats what was lost, and compares every answer
-/// with what was confirmed to it before.
+/// A client with its own session: it calls the program at random, repeats lost calls, and compares every response with
+/// earlier confirmations.
 final class Client: @unchecked Sendable {
     let number: Int
     let world: World
@@ -17,7 +17,7 @@ final class Client: @unchecked Sendable {
     var session: SessionRecord?
     var tasks: [KnownTask] = []
     var log = EventLog()
-    /// Confirmed, and asked for.
+    /// Confirmed and requested.
     var (acknowledged, acknowledging): (Int64, Int64) = (0, 0)
     var configuration = SessionConfiguration()
     private(set) var isDone = false
@@ -39,7 +39,8 @@ final class Client: @unchecked Sendable {
 
     // MARK: Calls
 
-    /// Calls the program once. Nil if the answer was lost or refused for a passing reason; the call may have had its effect.
+    /// Calls the program once. `nil` if the response was lost, or refused for a temporary reason; the call may have had
+    /// its effect.
     func attempt<Value: Sendable>(
         _ name: String, _ body: @escaping @Sendable (Service, SessionRecord?) async throws -> Value
     ) async throws -> Value? {
@@ -61,7 +62,7 @@ final class Client: @unchecked Sendable {
         return nil
     }
 
-    /// Calls until there is an answer. The call has to be one that may be repeated.
+    /// Calls until there is a response. The call has to be repeatable.
     func insist<Value: Sendable>(
         _ name: String, _ body: @escaping @Sendable (Service, SessionRecord?) async throws -> Value
     ) async throws -> Value {

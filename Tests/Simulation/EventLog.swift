@@ -1,6 +1,6 @@
 import Core
 
-/// The events of a session as its clients have read them, and the order that they must have.
+/// The events of a session that its clients have read, and their required order.
 struct EventLog {
     private(set) var last: Int64 = 0
     private(set) var outcomes: [Int64: Outcome] = [:]
@@ -10,9 +10,7 @@ struct EventLog {
     private(set) var finishedLaunches: Set<String> = []
     private(set) var openQuestions: [String] = []
 
-    /// Takes a page that was read after ``last``.
-    ///
-    /// - Returns: What is wrong with it.
+    /// Appends a page that was read after ``last``, and returns its faults.
     mutating func take(_ page: EventPage, _ trace: Trace) -> String? {
         for event in page.events {
             guard event.seq == last + 1 else { return "G1: the event \(event.seq) follows \(last)." }
@@ -53,7 +51,7 @@ struct EventLog {
         return nil
     }
 
-    /// Events that were acknowledged are gone. Which tasks ended with them is unknown.
+    /// Acknowledged events may be deleted. The tasks that ended with them are unknown.
     mutating func skip(to seq: Int64) {
         last = max(last, seq)
         hasGaps = true

@@ -1,18 +1,18 @@
 import Core
 import Service
 
-/// A task as its client knows it.
+/// A client's record of a task.
 final class KnownTask {
     enum Wish { case no, asked, confirmed }
 
     var order: TaskOrder
-    /// Where its bytes may come from: the last one is that of its present request.
+    /// The possible sources of its bytes; the last one is that of its present request.
     var resources: [Resource]
     let body: [UInt8]?
     var number: Int64?
     var cancel = Wish.no
     var isClaimed = false
-    /// Whether the digest that the client expects is another one.
+    /// Whether the client expects a different digest.
     let expectsOther: Bool
 
     init(_ order: TaskOrder, _ resource: Resource, body: [UInt8]?, expectsOther: Bool) {
@@ -24,7 +24,7 @@ final class KnownTask {
 
     var mayBeShort: Bool { resources.contains(where: \.mayBeShort) }
 
-    /// Whether these bytes are a version of a resource.
+    /// Whether the bytes are a version of one of the resources.
     func has(digest: [UInt8]) -> Bool { resources.contains { $0.version(of: digest) != nil } }
 
     var name: String { order.specification.clientTaskId ?? "" }

@@ -1,7 +1,7 @@
 import SQL
 import Store
 
-/// What nothing needs any more when all sessions are deleted.
+/// Rows and files that are not needed after all sessions are deleted.
 enum Leftovers {
     static func rows(of store: Store) async throws -> [String] {
         try await store.database.read { db in
@@ -30,7 +30,8 @@ enum Leftovers {
         }
     }
 
-    /// Files that may stay: those of resume data, which outlives its session, and of bodies, which are kept for a day.
+    /// Files that may remain: those of resume data, which outlives its session, and of bodies, which are kept for a
+    /// day.
     static func files(of store: Store) async throws -> Set<String> {
         try await store.database.read { db in
             Set(

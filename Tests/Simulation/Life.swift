@@ -7,7 +7,7 @@ import Store
 import TransferEngine
 import Transfers
 
-/// One life of the program, from its start to a crash: the parts that `urlsessiond` has below its HTTP server, made and
+/// One life of the program, from its start to a crash: the parts of `urlsessiond` below its HTTP server, created and
 /// run in the same order.
 final class Life: @unchecked Sendable {
     enum State: Equatable { case starting, serving, dead }
@@ -22,7 +22,7 @@ final class Life: @unchecked Sendable {
     private var lastCall = 0
     private let trace: Trace
 
-    /// The response to a call was lost with the program, or the program is not there.
+    /// The response to a call was lost with the program, or the program does not run.
     struct Lost: Error {}
 
     init(_ number: Int, folder: String, _ simulator: Simulator) {
@@ -84,9 +84,7 @@ final class Life: @unchecked Sendable {
         }
     }
 
-    /// Calls the program, as a request does.
-    ///
-    /// - Throws: ``Lost`` if the program is not there, or crashes before it has answered.
+    /// Calls the program like a request. Throws ``Lost`` if the program does not run, or crashes before its response.
     func call<Value: Sendable>(
         of app: AppID?, _ body: @escaping @Sendable (Service, Launches) async throws -> Value
     ) async throws -> Value {
@@ -95,19 +93,19 @@ final class Life: @unchecked Sendable {
             lastCall += 1
             let number = lastCall
             calls[number] = { continuation.resume(throwing: Lost()) }
-            // Requests run on the threads that read, so that their reads need no other one.
+            // Requests run on the threads that read, so that their reads need no other thread.
             let executor: any TaskExecutor = app.map { service.readers(of: $0.rawValue) } ?? lane
             _ = Task.detached(executorPreference: executor) { [self] in
                 let result: Result<Value, any Error>
                 do { result = .success(try await body(service, launches)) } catch { result = .failure(error) }
-                // Nothing leaves a program that has crashed.
+                // A crashed program sends no response.
                 guard csim_has_crashed() == 0, calls.removeValue(forKey: number) != nil else { return }
                 continuation.resume(with: result)
             }
         }
     }
 
-    /// The program is no more. Its objects stay as they are: nothing of it ever runs again.
+    /// The program has crashed. Its objects are kept, and none of its code runs again.
     func end() {
         state = .dead
         let lost = calls.sorted { $0.key < $1.key }

@@ -1,7 +1,7 @@
 import CSimulation
 import Glibc
 
-/// A request as an origin or a receiver reads it.
+/// A request, as read by an origin or a receiver.
 struct Request {
     var method: String
     var target: String
@@ -11,7 +11,7 @@ struct Request {
     func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 }
 
-/// The hosts that the program can reach, and the connections to them.
+/// The hosts that the program can reach, and their connections.
 final class Network: @unchecked Sendable {
     /// A connection from the program.
     final class Connection {
@@ -22,7 +22,7 @@ final class Network: @unchecked Sendable {
         fileprivate var unsent: [UInt8] = []
         fileprivate var isAnswering = false
         fileprivate var hasContinued = false
-        /// What the server remembers of the connection.
+        /// The server's state of the connection.
         var requests = 0
 
         fileprivate init(_ raw: csim_connection) {
@@ -33,11 +33,11 @@ final class Network: @unchecked Sendable {
 
     private let simulator: Simulator
     private var connections: [Connection] = []
-    /// The activity of which the hosts know.
+    /// The number of reads and writes of the hosts.
     private var seen: UInt64 = 0
-    /// Answers a request.
+    /// Responds to a request.
     var serve: (Request, Connection) -> Void = { _, _ in }
-    /// Looks at the head of a request whose body is still to come. Returns whether the body is wanted.
+    /// Reads the head of a request before its body. Returns whether the body is accepted.
     var preview: (Request, Connection) -> Bool = { _, _ in true }
     var isCalm = false
 
@@ -56,7 +56,7 @@ final class Network: @unchecked Sendable {
 
     // MARK: Names
 
-    /// Whether look-ups fail now; a place that a function of C can read.
+    /// Whether lookups fail now, in a place that a C function can read.
     private final class Names: @unchecked Sendable { var fail = false }
     private static let names = Names()
 
@@ -100,7 +100,7 @@ final class Network: @unchecked Sendable {
         }
     }
 
-    /// Whether the program that asked for the connection is gone, and its descriptors with it.
+    /// Whether the program of the connection has crashed, and its descriptors are closed.
     private func wasDropped(_ raw: csim_connection) -> Bool { raw.generation != csim_generation() }
 
     private func move(_ connection: Connection) {
@@ -121,7 +121,7 @@ final class Network: @unchecked Sendable {
         read(connection)
     }
 
-    /// Whether all bytes of an answer have gone out.
+    /// Whether all bytes of a response are sent.
     func isSent(_ connection: Connection) -> Bool { connection.unsent.isEmpty || !connection.isOpen }
 
     private func read(_ connection: Connection) {
@@ -186,7 +186,7 @@ final class Network: @unchecked Sendable {
         seen = .max
     }
 
-    /// The answer is complete, and the next request may follow.
+    /// The response is complete, and the next request may follow.
     func finish(_ connection: Connection, closes: Bool) {
         guard connection.isOpen else { return }
         if closes { return hangUp(connection) }
@@ -194,7 +194,7 @@ final class Network: @unchecked Sendable {
         read(connection)
     }
 
-    /// Ends a connection when what was sent has gone out; a reset does not wait for that.
+    /// Closes a connection after all bytes are sent; a reset does not wait for them.
     func hangUp(_ connection: Connection, resets: Bool = false) {
         guard connection.isOpen else { return }
         if !resets, !connection.unsent.isEmpty {
@@ -209,7 +209,7 @@ final class Network: @unchecked Sendable {
         csim_hang_up(&connection.raw, resets ? 1 : 0)
     }
 
-    /// The program is gone, and its descriptors with it.
+    /// The program has crashed, and its descriptors are closed.
     func dropAll() {
         for connection in connections { connection.isOpen = false }
         connections = []

@@ -3,7 +3,7 @@ import CSimulation
 import Core
 import Formats
 
-/// The origins: what they have, and how each of them misbehaves.
+/// The origins, with their resources and misbehaviours.
 final class Origins: @unchecked Sendable {
     private let simulator: Simulator
     private let network: Network
@@ -36,7 +36,7 @@ final class Origins: @unchecked Sendable {
         return resource
     }
 
-    // MARK: Answering
+    // MARK: Responses
 
     private func resource(of request: Request) -> Resource? {
         let parts = request.target.split(separator: "/")
@@ -197,7 +197,7 @@ final class Origins: @unchecked Sendable {
         _ connection: Network.Connection
     ) {
         guard connection.isOpen else { return }
-        // A full connection holds its origin back.
+        // A full connection pauses its origin.
         guard network.isSent(connection) else {
             return simulator.after(20) { [self] in pour(body, from: from, to: end, fate, framing, isSlow, connection) }
         }

@@ -1,8 +1,8 @@
 import CSimulation
 
-/// What kind of run a seed makes: which faults there are, and how much of everything.
+/// The kind of run of a seed: its faults and amounts.
 struct Plan {
-    /// A kind of fault. Each run has some of them.
+    /// A kind of fault. Each run has a subset.
     enum Fault: String, CaseIterable {
         // Of origins.
         case cuts, resets, stalls, statuses, versions, ranges, redirects, frames, validators, slowness, challenges
@@ -25,13 +25,13 @@ struct Plan {
     var troubledTime: Int64
     var maximumSteps = 1_000_000
 
-    /// Draws a plan. A narrower one is given to shrink a run.
+    /// Draws a plan. A narrower one can be given to shrink a run.
     init(seed: UInt64, without: Set<Fault> = [], clients: Int? = nil, tasks: Int? = nil) {
         self.seed = seed
         let dice = Dice.plan
         let isCalm = dice.chance(50)
         faults = []
-        // In a fixed order, so that leaving one out leaves the others as they are.
+        // In a fixed order, so that omitting a fault does not change the others.
         for fault in Fault.allCases where dice.chance(400) && !isCalm { faults.insert(fault) }
         let drawn = (clients: 1 + dice.below(4), tasks: 2 + dice.below(10), time: 5_000 + dice.below(60_000))
         faults.subtract(without)

@@ -2,7 +2,7 @@ import CSimulation
 import SQL
 import Store
 
-/// Faults that a run plants, to see whether it finds them: in the calls of the C library, or in the database.
+/// Faults that a run plants, to prove that it finds them: in the calls of the C library, or in the database.
 enum PlantedFault: String, CaseIterable {
     case lostWakeup, lostTimer, lostEvent, unsyncedFile, unsyncedFolder, unsyncedCommit, misplacedWrite
     case forgottenRefund, droppedEvent, miscountedLane, lateRetry, secondLaunch, wrongLength, unfinishedEnd
@@ -21,7 +21,7 @@ enum PlantedFault: String, CaseIterable {
         }
     }
 
-    /// What it changes behind the program's back.
+    /// The fault's change of the database.
     private var trigger: StaticString? {
         switch self {
         case .forgottenRefund:

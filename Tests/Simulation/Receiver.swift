@@ -1,14 +1,14 @@
 import CSimulation
 import Core
 
-/// The receivers of webhooks: what arrived, and how each of them misbehaves.
+/// The receivers of webhooks: received webhooks, and the misbehaviour of each.
 final class Receiver: @unchecked Sendable {
     private let simulator: Simulator
     private let network: Network
     private let dice = Dice.network
-    /// Launches by their id, with the body that all attempts must have.
+    /// Launches by id, with the body that all attempts must have.
     private(set) var launches: [String: [UInt8]] = [:]
-    /// Launches that an app has yet to handle, in order of arrival.
+    /// Launches that an app has not handled yet, in order of arrival.
     private var unhandled: [String] = []
 
     init(_ simulator: Simulator, _ network: Network) {
@@ -38,7 +38,7 @@ final class Receiver: @unchecked Sendable {
         }
     }
 
-    /// The last event that each session's launches have told of, which their completion acknowledges.
+    /// The last event of each session's launches, which their completion acknowledges.
     private var lastSeqs: [String: Int64] = [:]
 
     func lastSeq(of session: String) -> Int64 { lastSeqs[session, default: 0] }

@@ -1,7 +1,7 @@
 import Base
 import Core
 
-/// What an origin has under a path: bytes that depend on a number and a version alone.
+/// A resource of an origin under a path: bytes that depend only on a number and a version.
 final class Resource: @unchecked Sendable {
     let number: Int
     let length: Int
@@ -9,13 +9,13 @@ final class Resource: @unchecked Sendable {
     private(set) var version = 1
     private var contents: [Int: [UInt8]] = [:]
     private var digests: [Int: [UInt8]] = [:]
-    /// Of uploads: the bodies that came whole.
+    /// The complete bodies of uploads.
     var received: [[UInt8]] = []
     /// A body without a length was cut.
     var mayBeShort = false
     let validator: Validator
     let acceptsRanges: Bool
-    /// Requires a password.
+    /// Whether it requires a password.
     let isGuarded: Bool
 
     enum Validator { case etag, weak, date, none }

@@ -2,8 +2,8 @@ import Base
 import CSimulation
 import Core
 
-/// Everything that happens in one run, on one thread: Swift jobs, threads of the program, timers and the network, in an
-/// order that the seed alone decides.
+/// All steps of one run, on one thread: Swift jobs, threads of the program, timers and the network, in an order that
+/// only the seed decides.
 final class Simulator: @unchecked Sendable {
     let plan: Plan
     let trace: Trace
@@ -28,22 +28,20 @@ final class Simulator: @unchecked Sendable {
         jobs.append((job, lane))
     }
 
-    /// Forgets the jobs of a program that has crashed: they never run.
+    /// Drops the jobs of a crashed program: they never run.
     func drop(_ lane: Lane) { jobs.removeAll { $0.lane === lane } }
 
-    /// Calls `body` later, after so many milliseconds.
+    /// Calls `body` after a number of milliseconds.
     func after(_ milliseconds: Double, _ body: @escaping () -> Void) {
         timers.add(csim_now() + Int64(milliseconds * 1_000_000), body)
     }
 
-    /// Suspends a Swift task of the world.
+    /// Suspends a Swift task of the surroundings.
     func pause(_ milliseconds: Double) async {
         await withCheckedContinuation { continuation in after(milliseconds) { continuation.resume() } }
     }
 
-    /// Runs until `isOver`.
-    ///
-    /// - Throws: ``Violation`` if nothing would ever happen again, or if too much has happened.
+    /// Runs until `isOver`. Throws ``Violation`` if no step is possible any more, or after too many steps.
     func run(until isOver: () -> Bool) throws(Violation) {
         while !isOver() {
             step()
@@ -80,7 +78,7 @@ final class Simulator: @unchecked Sendable {
         body()
     }
 
-    /// Nothing can happen now: it is later.
+    /// No step is possible now: advance the clock.
     private func jump() {
         let next = min(csim_next_timer(), csim_next_wakeup(), timers.next)
         isStuck = next == .max
@@ -91,7 +89,7 @@ final class Simulator: @unchecked Sendable {
 /// Runs Swift jobs when the simulator chooses them.
 final class Lane: TaskExecutor, @unchecked Sendable {
     private let simulator: Simulator
-    /// Whether its jobs belong to the program, which may crash, and not to the world around it.
+    /// Whether its jobs belong to the program, which may crash, and not to its surroundings.
     let isOfProgram: Bool
 
     init(_ simulator: Simulator, isOfProgram: Bool) {
@@ -117,13 +115,13 @@ private struct Timers {
     mutating func pop() -> () -> Void { all.popLast()?.body ?? {} }
 }
 
-/// What must not be.
+/// A violated invariant.
 struct Violation: Error {
     var text: String
     init(_ text: String) { self.text = text }
 }
 
-/// What has happened, as lines and as a number that is equal for equal runs.
+/// The trace, as lines and as a number that is equal for equal runs.
 final class Trace: @unchecked Sendable {
     private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     private var lines: [String] = []
@@ -144,7 +142,7 @@ final class Trace: @unchecked Sendable {
         if lines.count > 4000 { lines.removeFirst(2000) }
     }
 
-    /// Counts something that was met, for the report of coverage.
+    /// Counts a rare situation for the report of coverage.
     func met(_ name: String) { counts[name, default: 0] += 1 }
 
     func fail(_ text: String) {

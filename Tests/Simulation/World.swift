@@ -8,7 +8,7 @@ import SQL
 import Service
 import Store
 
-/// One run: the program in one life after the other, and everything around it.
+/// One run: the program in successive lives, and its surroundings.
 final class World: @unchecked Sendable {
     let plan: Plan
     private let planted: PlantedFault?
@@ -19,7 +19,7 @@ final class World: @unchecked Sendable {
     let receiver: Receiver
     private(set) var app = AppID(0)
     private(set) var life: Life
-    /// Lives that are over. Nothing of them may be released: it would run what a crash prevents.
+    /// Lives that have ended. They must not be released, which would run code that a crash prevents.
     private var graves: [Life] = []
     private let lane: Lane
     private let folder: String
@@ -42,7 +42,7 @@ final class World: @unchecked Sendable {
 
     var clock: Timestamp { Clock.system.now }
 
-    /// Runs everything to its end.
+    /// Runs the plan to its end.
     func run() throws(Violation) {
         trace.note("plan \(plan.text)")
         for place in ["", "/1", "/1/data", "/1/root"] { mkdir(folder + place, 0o700) }
@@ -62,7 +62,7 @@ final class World: @unchecked Sendable {
         try simulator.run { isDone }
     }
 
-    /// Calls the program as it is now.
+    /// Calls the present life of the program.
     func call<Value: Sendable>(
         of app: AppID?, _ body: @escaping @Sendable (Service, Launches) async throws -> Value
     ) async throws -> Value { try await life.call(of: app, body) }
@@ -93,7 +93,7 @@ final class World: @unchecked Sendable {
     /// A client may have cancelled every task of the app.
     private(set) var mayCancel = false
 
-    /// Changes what all clients share.
+    /// Changes the state that all clients share.
     func changeApp(_ choice: Int) async throws {
         let app = app
         if choice == 0 { mayCancel = true }
@@ -216,7 +216,7 @@ final class World: @unchecked Sendable {
         }
     }
 
-    // MARK: Trouble
+    // MARK: Faults
 
     private func startTrouble() {
         let dice = Dice.plan
@@ -258,7 +258,7 @@ final class World: @unchecked Sendable {
         }
     }
 
-    /// Seconds by which the wall clock has jumped in all, and at most.
+    /// The total seconds of jumps of the wall clock, and their maximum.
     private var (clockOffset, furthestOffset) = (0, 0)
 
     private func jumpClock() {
@@ -279,7 +279,7 @@ final class World: @unchecked Sendable {
         trace.note("the faults stop")
         isTroubled = false
         network.isCalm = true
-        // A task whose date was stored before the clock was set back would wait for all of it.
+        // A task whose date was stored before the clock was set back would wait for the whole difference.
         csim_shift_wall_clock(Int64(furthestOffset - clockOffset) * 1_000_000_000)
         csim_set_fault(csim_write, 0, 0)
         csim_set_fault(csim_sync, 0, 0)
@@ -288,7 +288,7 @@ final class World: @unchecked Sendable {
         network.setNamesFail(false)
     }
 
-    /// What the handler of a fatal signal writes.
+    /// The bytes that the handler of a fatal signal writes.
     private func leaveCrashMarker(in data: String) {
         let file = open("\(data)/\(DataFolder.crashMark)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         guard file >= 0 else { return }
@@ -298,7 +298,7 @@ final class World: @unchecked Sendable {
         trace.met("crash marker")
     }
 
-    /// The program has crashed. What its disk has kept is where the next life starts.
+    /// The program has crashed. The next life starts from the disk that it has left.
     private func bury() {
         let number = life.number + 1
         trace.note("life \(life.number) ends after \(csim_disk_calls_made()) calls")

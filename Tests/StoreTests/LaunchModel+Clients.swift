@@ -41,7 +41,7 @@ extension LaunchModel {
             switch clients[client] {
             case .stream(let session): (s, epoch) = (session, nil)
             case .lease(let session, let number): (s, epoch) = (session, number)
-            case .away: throw Violation(description: "nobody acknowledges")
+            case .away: throw Violation(description: "no client acknowledges")
             }
             guard sessions[s].attachment.admits(epoch: epoch, at: now) else { throw Violation(description: "fenced") }
             if through < sessions[s].book.lastSeq { scope.parts -= 1 }
@@ -255,7 +255,7 @@ extension LaunchModel {
             if !rule.reasons.isEmpty, !rule.isAttached, session.launch == nil {
                 let latest = max(now, session.book.notBefore, (rule.lastDetachedAt ?? now) + LaunchRule.grace)
                 guard let check = session.check, check <= latest else {
-                    throw Violation(description: "nobody will launch session \(s): \(rule)")
+                    throw Violation(description: "no rule will launch session \(s): \(rule)")
                 }
             }
         }

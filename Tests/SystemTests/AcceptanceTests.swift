@@ -202,7 +202,7 @@ import Testing
             }
             try await group.waitForAll()
         }
-        try await eventually("all are over") { try await scene.session()["taskCounts"]["completed"].int == count }
+        try await eventually("all have ended") { try await scene.session()["taskCounts"]["completed"].int == count }
         let events = try await scene.events()
         expectSound(events)
         let ends = completions(events)

@@ -240,7 +240,7 @@ import Testing
         #expect(try await app.get("/v1/app").json["usage"]["tasks"] == 2)
         try await linesGetTheirOwnAnswers(scene, app)
         expect(try await app.post("/v1/sessions/s/tasks/1/cancel"), 202)
-        try await eventually("there is room again") {
+        try await eventually("there is space again") {
             try await app.post("/v1/sessions/s/tasks", task).status == 201
         }
     }
@@ -249,7 +249,7 @@ import Testing
     /// problem.
     private func linesGetTheirOwnAnswers(_ scene: Scene, _ app: APIClient) async throws {
         expect(try await app.post("/v1/sessions/s/tasks/2/cancel"), 202)
-        try await eventually("there is one place") { try await app.get("/v1/app").json["usage"]["tasks"] == 1 }
+        try await eventually("there is one slot") { try await app.get("/v1/app").json["usage"]["tasks"] == 1 }
         func line(_ client: String) -> String {
             scene.downloadOf("/a", ["state": "suspended", "clientTaskId": .string(client)]).description
         }

@@ -278,7 +278,7 @@ struct ArrivingTests {
         #expect(try await read(("Range", "bytes=0-99999")).end().isWhole)
         try await reader.bytes(9 << 20)
         for exchange in lazy { exchange.abort() }
-        try await eventually("they are gone") { try await held() == 1 }
+        try await eventually("they are removed") { try await held() == 1 }
         try await eventually("their descriptors are closed") {
             try await facts.descriptors.count <= files + 4
         }

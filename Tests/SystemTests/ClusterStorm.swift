@@ -129,7 +129,7 @@ final class ClusterStorm: Sendable {
 
     /// Runs all rounds while tasks are created.
     func run() async throws {
-        try await eventually("the first large contents are there in part") { try await firstAreHeld() }
+        try await eventually("the first large contents exist in part") { try await firstAreHeld() }
         for number in 0..<scale.rounds { try await round(number) }
     }
 

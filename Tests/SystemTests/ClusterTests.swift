@@ -25,7 +25,7 @@ struct ClusterTests {
             for try await answer in group { answers.append(answer) }
             return answers
         }
-        try await eventually("it is under way") { scene.origin.inFlight.now == 1 }
+        try await eventually("it is in flight") { scene.origin.inFlight.now == 1 }
         #expect(try await scene.session()["attachment"]["kind"] == "stream")
         gate.open()
         let answers = try await waits
@@ -39,13 +39,13 @@ struct ClusterTests {
             "/long", .generated(seed: 3, length: 20 << 20), always: [.trickle(size: 1 << 20, pause: .milliseconds(400))]
         )
         let (cancelled, suspended) = (try await scene.download("/long"), try await scene.download("/long"))
-        try await eventually("both are under way") { scene.origin.inFlight.now == 2 }
+        try await eventually("both are in flight") { scene.origin.inFlight.now == 2 }
         try await scene.waitFor("has bytes", task: suspended) { $0["countOfBytesReceived"].int ?? 0 > 9 << 20 }
         // At least one of these two does not run them.
         let (second, third) = (Cluster.api(scene.service.nodes[1]), Cluster.api(scene.service.nodes[2]))
         expect(try await second.post("/v1/sessions/s/tasks/\(cancelled)/cancel"), 202)
         expect(try await third.post("/v1/sessions/s/tasks/\(suspended)/suspend"), 200)
-        try await eventually("nobody fetches any more") { scene.origin.inFlight.now == 0 }
+        try await eventually("no node fetches any more") { scene.origin.inFlight.now == 0 }
         expect(try await scene.api.post("/v1/sessions/s/tasks/\(suspended)/resume"), 200)
         let task = try await scene.completed(suspended)
         #expect(task["content"]["digest"]["value"].string == Content.sha256(seed: 3, length: 20 << 20))

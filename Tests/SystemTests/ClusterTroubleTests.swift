@@ -132,7 +132,7 @@ struct ClusterTroubleTests {
         try await eventually("the node restarts") { sleeper.errors.contains("this node restarts") }
         try await eventually("the node listens") { sleeper.output.split(separator: "\n").count >= 2 }
         try await Cluster.expectEachOnce(60, scene)
-        try await eventually("all are there") { try await Cluster.nodes(scene).count == 3 }
+        try await eventually("all exist") { try await Cluster.nodes(scene).count == 3 }
         #expect(sleeper.exitStatus == nil)
     }
 

@@ -182,7 +182,7 @@ import Testing
         expect(claimed, 200)
         expectProblem(try await scene.content(number), 410, "content-expired")
         #expect(try await scene.task(number)["state"] == "completed")
-        try await eventually("the file is gone") { filesBelow(scene.service.data.file("data/contents")).isEmpty }
+        try await eventually("the file is removed") { filesBelow(scene.service.data.file("data/contents")).isEmpty }
         #expect(try await scene.session()["lastEventSeq"].int == last)
     }
 

@@ -60,9 +60,9 @@ import Testing
         let good = try await scene.download("/good")
         let bad = try await scene.download("/bad")
         for _ in 1...2 {
-            try await eventually("both are under way") { patience.waiting == 1 && silence.waiting == 1 }
+            try await eventually("both are in flight") { patience.waiting == 1 && silence.waiting == 1 }
             try await crash(scene)
-            try await eventually("the origin sees it gone") { patience.waiting + silence.waiting <= 2 }
+            try await eventually("the origin's connection is closed") { patience.waiting + silence.waiting <= 2 }
         }
         // The suspects wait for their turn, and other tasks do not wait for them.
         let suspect = try await scene.task(bad)
@@ -90,9 +90,9 @@ import Testing
         scene.origin.serve("/a", .generated(seed: 1, length: 300_000), always: [.holdBody(after: 100_000, gate)])
         let number = try await scene.download("/a")
         for round in 1...6 {
-            try await eventually("it is under way in round \(round)") { gate.waiting == 1 }
+            try await eventually("it is in flight in round \(round)") { gate.waiting == 1 }
             if round == 3 { try await crash(scene) } else { try await scene.service.restart() }
-            try await eventually("the origin sees it gone") { scene.origin.requests("/a").count >= round + 1 }
+            try await eventually("the origin's connection is closed") { scene.origin.requests("/a").count >= round + 1 }
         }
         gate.open()
         let task = try await scene.completed(number)

@@ -12,7 +12,7 @@ import Testing
         let process = ProcessFacts(pid: service.pid)
         try await process.limitDescriptors(below: try #require(process.descriptors.max()) + 1)
         let sockets = try (0..<8).map { _ in try Socket.connect(port: service.ownPort) }
-        try await eventually("it is told") { told("cannot be accepted") > 0 }
+        try await eventually("the log reports it") { told("cannot be accepted") > 0 }
         let before = process.processorTime
         // The period of the measurement.
         try await Task.sleep(for: .seconds(1))
@@ -20,7 +20,7 @@ import Testing
         #expect(told("accepted") == 1, "\(service.errors)")
         try await process.limitDescriptors(below: 1024)
         #expect(try await service.api.get("/healthz").status == 200)
-        try await eventually("it is told") { told("connections are accepted again") == 1 }
+        try await eventually("the log reports it") { told("connections are accepted again") == 1 }
         withExtendedLifetime(sockets) {}
     }
 }

@@ -10,7 +10,7 @@ import Testing
         case error(Int32)
     }
 
-    /// The first call of a class, as `Tests/Faults/fail-once.c` names it.
+    /// The first call of a class, by its name in `Tests/Faults/fail-once.c`.
     struct Call {
         let name: String
         let fault: Fault
@@ -52,7 +52,7 @@ import Testing
         ]
     }
 
-    /// Whether the call has come.
+    /// Whether the call has occurred.
     private static func isMet(_ folder: TemporaryFolder) -> Bool { readFile(folder.file("control"))?[4] == 1 }
 
     @Test(

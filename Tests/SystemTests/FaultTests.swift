@@ -124,7 +124,7 @@ import Testing
         expectProblem(
             try await scene.api.post("/v1/sessions/s/tasks", scene.downloadOf("/small")), 507, "insufficient-storage")
         expectProblem(try await scene.api.send("POST", "/v1/bodies", body: [1, 2, 3]), 507, "insufficient-storage")
-        try await stays("it goes on living", for: .seconds(7)) {
+        try await stays("it keeps running", for: .seconds(7)) {
             let task = try await scene.task(number)
             return task["state"] == "running" && task["error"].isNull
         }

@@ -134,11 +134,11 @@ struct FullDiskTests {
         }
         for round in 1...2 {
             try disk.fill(disk.free - Self.floor / 2)
-            try await eventually("it is said that there is too little") { lines("warning") == round }
+            try await eventually("the log reports too little space") { lines("warning") == round }
             expectProblem(
                 try await scene.api.post("/v1/sessions/s/tasks", scene.downloadOf("/a")), 507, "insufficient-storage")
             disk.empty()
-            try await eventually("it is said that there is enough") { lines("info") == round }
+            try await eventually("the log reports enough space") { lines("info") == round }
         }
         #expect(lines("warning") == 2)
     }

@@ -35,7 +35,7 @@ import Testing
         var seen: [Int: JSON] = [:]
         for moment in moments {
             // The moment of the kill is random, not a condition.
-            try await stays("the storm goes on", for: .milliseconds(moment)) { true }
+            try await stays("the storm continues", for: .milliseconds(moment)) { true }
             try await scene.service.kill()
             try await scene.service.start()
             for event in stable(try await scene.events()) { seen[event["seq"].int ?? 0] = event }

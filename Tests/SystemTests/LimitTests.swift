@@ -94,7 +94,7 @@ import Testing
         let made = try await scene.api.post(
             "/v1/sessions/s/tasks/batch", ["tasks": .array(Array(repeating: task, count: 12))])
         expect(made, 201)
-        try await eventually("three are under way") { gate.waiting == 3 }
+        try await eventually("three are in flight") { gate.waiting == 3 }
         try await stays("no more than three", for: .seconds(1)) { gate.waiting == 3 }
         gate.open()
         let session = try await scene.settled()

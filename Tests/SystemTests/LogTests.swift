@@ -17,7 +17,9 @@ import Testing
         let number = try await scene.download("/a?secret=1", ["clientTaskId": "mine"])
         try await scene.completed(number)
         func story() -> [JSON] { lines(scene) { $0["clientTaskId"] == "mine" } }
-        try await eventually("the completion is told") { story().contains { $0["message"] == "task completed" } }
+        try await eventually("the delegate receives the completion") {
+            story().contains { $0["message"] == "task completed" }
+        }
         let told = story()
         #expect(
             told.map { $0["message"].string } == [
@@ -48,7 +50,7 @@ import Testing
         let task = try await scene.create(scene.downloadOf("/a", ["state": "suspended"]))
         let number = try #require(task["taskIdentifier"].int)
         expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/cancel"), 202)
-        try await eventually("the completion is told") {
+        try await eventually("the delegate receives the completion") {
             lines(scene) {
                 $0["message"] == "task completed" && $0["outcome"] == "cancelled" && $0["error"] == "cancelled"
             }
@@ -61,7 +63,7 @@ import Testing
         let answer = try await scene.api.get(
             "/v1/sessions/none?limit=secret", headers: [("X-Request-Id", "my-request")])
         #expect(answer.status == 422 || answer.status == 404)
-        let line = try await eventually("the request is told") { () -> JSON? in
+        let line = try await eventually("the request is reported") { () -> JSON? in
             lines(scene) { $0["request"] == "my-request" && $0["message"] == "request answered" }.first
         }
         #expect(line["level"] == "debug" && line["method"] == "GET" && line["path"] == "/v1/sessions/none", "\(line)")

@@ -64,7 +64,7 @@ import Testing
         let done = try await other.get("/v1/sessions/s/tasks/1?wait=60").json
         #expect(done["outcome"] == "succeeded" && done["attempts"]["count"] == 1, "\(done)")
         try await eventually("its webhook arrives") { island.arrivals.contains { $0.address == "203.0.113.200" } }
-        let launch = try await eventually("its launch is told") {
+        let launch = try await eventually("its launch is reported") {
             try await other.get("/v1/launches").json["items"].array?.first { $0["attempts"].array?.isEmpty == false }
         }
         #expect(launch["attempts"][0]["statusCode"] == 200, "\(launch)")

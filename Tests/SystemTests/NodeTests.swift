@@ -47,18 +47,18 @@ import Testing
         scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.hold(gate)]])
         scene.origin.serve("/b", .generated(seed: 2, length: 10))
         let held = try await scene.download("/a")
-        try await eventually("it is under way") { gate.waiting == 1 }
+        try await eventually("it is in flight") { gate.waiting == 1 }
 
         let path = "/v1/nodes/\(try await node(scene)["id"].string ?? "")/drain"
         let drained = try await scene.admin.post(path)
         expect(drained, 202)
         #expect(drained.json["state"] == "draining", "\(drained.text)")
-        let back = try await scene.waitFor("is handed over", task: held) { $0["phase"] == "queued" }
+        let back = try await scene.waitFor("is requeued", task: held) { $0["phase"] == "queued" }
         #expect(back["state"] == "running" && back["attempts"]["count"] == 0, "\(back)")
         expectProblem(try await scene.api.get("/readyz"), 503, "shutting-down")
         expect(try await scene.api.get("/healthz"), 200)
         expect(try await scene.admin.post(path), 202)
-        try await eventually("nothing is under way") { try await node(scene)["transfersRunning"] == 0 }
+        try await eventually("no transfer is in flight") { try await node(scene)["transfersRunning"] == 0 }
 
         let late = try await scene.download("/b")
         let waiting = try await scene.api.get("/v1/sessions/s/tasks/\(late)?wait=1")

@@ -139,7 +139,7 @@ import Testing
         #expect(try await curl("/v1/apps", "-H", admin("second")).contains("\n200\n"))
         write(#"{"log-level": "loud"}"#, to: "settings.json")
         service.signal(SIGHUP)
-        try await eventually("faults are told") { service.errors.contains("no file was read again") }
+        try await eventually("faults are reported") { service.errors.contains("no file was read again") }
         #expect(try await service.terminate() == .exited(0))
     }
 

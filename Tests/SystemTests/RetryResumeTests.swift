@@ -73,7 +73,7 @@ import Testing
         try await scene.completed(try await scene.download("/a"))
         #expect(try await storedBytes(scene) == Self.kept)
         expect(try await scene.api.delete("/v1/sessions/s"), 202)
-        try await eventually("the bytes are gone") { try await storedBytes(scene) == 0 }
-        try await eventually("the file is gone") { filesBelow(scene.service.data.file("data/partial")).isEmpty }
+        try await eventually("the bytes are removed") { try await storedBytes(scene) == 0 }
+        try await eventually("the file is removed") { filesBelow(scene.service.data.file("data/partial")).isEmpty }
     }
 }

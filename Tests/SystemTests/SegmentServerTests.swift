@@ -62,7 +62,9 @@ import Testing
         }
         #expect(question["protectionSpace"]["realm"] == "r", "\(question)")
         let asked = scene.origin.requests("/a").count
-        try await stays("nobody asks on", for: .milliseconds(1500)) { scene.origin.requests("/a").count == asked }
+        try await stays("no further request is sent", for: .milliseconds(1500)) {
+            scene.origin.requests("/a").count == asked
+        }
         #expect(try await scene.task(number)["waitingFor"] != .null)
 
         var answer: JSON = ["disposition": .string(disposition)]

@@ -143,7 +143,7 @@ import Testing
         let service = try await ServiceProcess(dev: false)
         let path = service.data.file("data/admin.key")
         let line = "the operator's key was created"
-        try await eventually("it says so") { service.errors.contains(line) }
+        try await eventually("the log reports it") { service.errors.contains(line) }
         #expect(service.errors.contains(path))
         let key = String(decoding: try #require(readFile(path)).dropLast(), as: UTF8.self)
         #expect(key.hasPrefix("usd_admin_") && !service.errors.contains(key))

@@ -171,9 +171,9 @@ import Testing
         try await scene.download("/a")
         try await eventually("it runs") { gate.waiting == 1 }
         expect(try await scene.api.delete("/v1/sessions/s"), 202)
-        try await eventually("it is gone") { try await scene.api.get("/v1/sessions/s").status == 404 }
+        try await eventually("it is removed") { try await scene.api.get("/v1/sessions/s").status == 404 }
         try await eventually("the transfer ends") { gate.waiting == 0 }
-        try await eventually("its files are gone") {
+        try await eventually("its files are removed") {
             filesBelow(scene.service.data.file("data/contents")).isEmpty
                 && filesBelow(scene.service.data.file("data/partial")).isEmpty
         }

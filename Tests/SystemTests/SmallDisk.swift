@@ -20,7 +20,7 @@ final class SmallDisk: Sendable {
             && exec setpriv --pdeathsig KILL sleep infinity
             """
         holder = try await ChildProcess(["/usr/bin/unshare", "-rm", "/bin/sh", "-c", script, folder, note])
-        let pid = try await eventually("the filesystem is there") { () -> String? in
+        let pid = try await eventually("the filesystem is mounted") { () -> String? in
             readFile(note).map { String(decoding: $0, as: UTF8.self).filter(\.isNumber) }
         }
         path = "/proc/\(pid)/root\(folder)"

@@ -90,7 +90,7 @@ struct StoreOutageTests {
             "/large", Resource(.large(content), etag: "\"v\""), always: [.holdBody(after: 1 << 20, gate)])
         let large = try await scene.download("/large")
         let kept = try await scene.download("/kept", ["state": "suspended", "clientTaskId": "kept"])
-        try await eventually("it is under way") { gate.waiting == 1 }
+        try await eventually("it is in flight") { gate.waiting == 1 }
 
         server.kill()
         gate.open()
@@ -102,7 +102,7 @@ struct StoreOutageTests {
             expectProblem(answer, 503, "store-unavailable")
             #expect(answer.fields["Retry-After"] == "5")
         }
-        try await eventually("the download goes on") {
+        try await eventually("the download continues") {
             scene.origin.requests("/large").last?.bytesSent ?? 0 > 6 << 20
         }
         let answer = try await refused
@@ -163,7 +163,7 @@ struct StoreOutageTests {
         try await second.kill()
         await #expect(throws: ServiceProcess.NotListening.self) { try await first.start() }
         #expect(first.errors.contains("wait 15 seconds"), "\(first.errors)")
-        try await eventually("its lease is over", within: .seconds(30)) {
+        try await eventually("its lease has expired", within: .seconds(30)) {
             try await Task.sleep(for: .seconds(1))
             do { try await first.start() } catch is ServiceProcess.NotListening { return false }
             return true

@@ -31,7 +31,7 @@ struct UploadKillTests {
             }
             try await service.kill()
             // The server must not take the next append for a concurrent one.
-            try await eventually("the server sees it gone") { server.openConnections == 0 }
+            try await eventually("the server's connection is closed") { server.openConnections == 0 }
             try await service.start()
         }
         let task = try await eventually("the end of the task", within: .seconds(120)) { () -> JSON? in

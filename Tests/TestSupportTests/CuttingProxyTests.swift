@@ -60,7 +60,7 @@ private final class Echo: Sendable {
         proxy.cut()
         #expect(proxy.connections == 0)
         for client in clients { #expect(client.waitForHangUp(atMost: .seconds(20))) }
-        try await eventually("the server is told") { echo.server.openConnections == 0 }
+        try await eventually("the server's connections are closed") { echo.server.openConnections == 0 }
         #expect(try await ask(try connect(), "two") == "two")
     }
 
@@ -94,7 +94,7 @@ private final class Echo: Sendable {
         try client.send("two")
         proxy.cut()
         #expect(client.waitForHangUp(atMost: .seconds(20)))
-        try await eventually("the server is told") { echo.server.openConnections == 0 }
+        try await eventually("the server's connections are closed") { echo.server.openConnections == 0 }
         #expect(echo.text == "one")
     }
 

@@ -98,7 +98,7 @@ import TransferEngine
             return count
         }
         harness.engine.start(request)
-        try await eventually("an offset is told") { try offsets() > 0 }
+        try await eventually("an offset is reported") { try offsets() > 0 }
         gate.open()
         #expect(try await harness.result(of: request).outcome == .complete)
         _ = try offsets()

@@ -88,7 +88,7 @@ import Testing
         #expect(try await harness.result(of: slow).outcome == .failed(.couldNotResolve))
         gate.open()
         #expect(try await harness.result(of: patient).outcome == .complete)
-        #expect(asked.withLock { $0 } == ["slow.test", "patient.test"], "nobody waits for the third any more")
+        #expect(asked.withLock { $0 } == ["slow.test", "patient.test"], "no exchange waits for the third any more")
     }
 
     @Test func `One name is resolved once for all exchanges, of any pool`() async throws {

@@ -20,7 +20,7 @@ struct ArrivingRequestTests {
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `A head without an end is refused, and costs its length`() {
+    func `A head without an end is refused in linear time`() {
         var request = ArrivingRequest()
         for _ in 0..<60_000 { if request.add([0x61]) != nil { Issue.record("It is complete.") } }
         #expect(!request.isRefused)
@@ -32,7 +32,7 @@ struct ArrivingRequestTests {
         "GET / HTTP/1.1\r\nContent-Length: 1\r\n\r\na", "POST / HTTP/1.1\r\nHost: h\r\n\r\n",
         "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n",
     ])
-    func `A request that is no POST of a length is refused`(_ text: String) {
+    func `A request other than a POST with a length is refused`(_ text: String) {
         var request = ArrivingRequest()
         let complete = request.add(Array(text.utf8))
         #expect(complete == nil && request.isRefused)

@@ -62,7 +62,7 @@ struct BackgroundAppTests {
         #expect(readFile(inbox.file("second")) == Content.bytes(seed: 2, length: 100_000))
         let session = try await house.client.session("MySession")
         #expect(session.taskCounts.outcomes.succeeded == 2)
-        try await eventually("all is acknowledged") {
+        try await eventually("all events are acknowledged") {
             let session = try await house.client.session("MySession")
             return session.acknowledgedSeq == session.lastEventSeq
         }

@@ -50,7 +50,9 @@ struct BackgroundSessionTests {
         #expect(task.suggestedFilename == "a.bin")
         let metrics = try #require(recorder.all.metrics.first)
         #expect(metrics.transactionMetrics.first?.requestStartDate != nil && metrics.taskInterval.duration > 0)
-        try await eventually("all is acknowledged") { try await house.client.session("bg").acknowledgedSeq == 3 }
+        try await eventually("all events are acknowledged") {
+            try await house.client.session("bg").acknowledgedSeq == 3
+        }
         #expect(await session.allTasks.isEmpty)
     }
 
@@ -125,7 +127,7 @@ struct BackgroundSessionTests {
         let third = reopened.downloadTask(with: try Self.url(house, "/a"), clientTaskId: "one")
         third.taskDescription = "a"
         third.resume()
-        try await eventually("told once more") { third.state == .completed }
+        try await eventually("reported again") { third.state == .completed }
         #expect(next.messages == ["created", "downloaded a", "completed a"])
         await reopened.detach()
     }
@@ -198,7 +200,7 @@ struct BackgroundSessionTests {
 
         let second = Recorder()
         let again = Self.session(house, second)
-        try await eventually("what was missed") { second.messages.last == "finished events" }
+        try await eventually("the missed events") { second.messages.last == "finished events" }
         #expect(second.messages == ["downloaded b", "metrics", "completed b", "finished events"])
         let third = again.downloadTask(with: try Self.url(house, "/a"))
         _ = try await third.number
@@ -208,7 +210,7 @@ struct BackgroundSessionTests {
         let tasks = await other.allTasks
         #expect(tasks.map(\.taskIdentifier) == [third.taskIdentifier] && tasks[0].state == .suspended)
         tasks[0].cancel()
-        try await eventually("its end") { tasks[0].state == .completed }
+        try await eventually("the end") { tasks[0].state == .completed }
         #expect(second.messages.filter { $0 == "finished events" }.count == 1)
     }
 
@@ -323,9 +325,9 @@ struct BackgroundSessionTests {
         let session = Self.session(house, recorder)
         session.downloadTask(with: try Self.url(house, "/a")).resume()
         session.finishTasksAndInvalidate()
-        try await eventually("its end") { recorder.messages.last == "invalid" }
+        try await eventually("the end") { recorder.messages.last == "invalid" }
         #expect(recorder.messages == ["created", "downloaded ", "metrics", "completed ", "invalid"])
-        try await eventually("its delegate is let go") { session.delegate == nil }
+        try await eventually("its delegate is released") { session.delegate == nil }
 
         let cancelling = Recorder()
         house.origin.serve("/slow", .text("a"), always: [.hold(Gate())])
@@ -334,7 +336,7 @@ struct BackgroundSessionTests {
         task.resume()
         _ = try await task.number
         other.invalidateAndCancel()
-        try await eventually("its end") { cancelling.messages.last == "invalid" }
+        try await eventually("the end") { cancelling.messages.last == "invalid" }
         #expect((task.error as? URLError)?.code == .cancelled)
     }
 
@@ -359,7 +361,7 @@ struct BackgroundSessionTests {
         let session = BackgroundSession(identifier: "bg", client: client, delegate: recorder)
         let task = session.downloadTask(with: try #require(URL(string: "http://127.0.0.1:1/a")))
         task.resume()
-        try await eventually("its end") { recorder.messages.last == "invalid with an error" }
+        try await eventually("the end") { recorder.messages.last == "invalid with an error" }
         #expect((recorder.all.errors.last as? ClientError) == .badURL("localhost:8080"))
         let error = try #require(task.error as? URLError)
         #expect(error.code == .badURL && error.failingURL?.path == "/a")
@@ -371,7 +373,7 @@ struct BackgroundSessionTests {
         let client = Client(url: try #require(URL(string: house.client.base)), key: "wrong")
         let session = BackgroundSession(identifier: "bg", client: client, delegate: recorder)
         for _ in 0..<100 { session.downloadTask(with: try Self.url(house, "/a")).resume() }
-        try await eventually("its end") { recorder.messages.contains("invalid with an error") }
+        try await eventually("the end") { recorder.messages.contains("invalid with an error") }
         #expect(recorder.messages.count { $0.hasPrefix("completed") } == 100)
         #expect(recorder.messages.last == "invalid with an error")
         session.downloadTask(with: try Self.url(house, "/a")).resume()
@@ -410,7 +412,7 @@ struct BackgroundSessionTests {
         configuration.client = house.client
         configuration.timeoutIntervalForResource = 60
         let session = BackgroundSession(configuration: configuration, delegate: recorder)
-        try await eventually("its end") { recorder.messages == ["invalid with an error"] }
+        try await eventually("the end") { recorder.messages == ["invalid with an error"] }
         #expect((recorder.all.errors[0] as? Problem)?.code == .configurationMismatch)
         #expect(session.configuration.timeoutIntervalForResource == 60)
     }
@@ -431,7 +433,7 @@ struct BackgroundSessionTests {
         #expect(!task.progress.isPaused)
         try await eventually("it runs") { try await house.client.task(number, in: "bg").state == .running }
         task.progress.cancel()
-        try await eventually("its end") { task.state == .completed }
+        try await eventually("the end") { task.state == .completed }
         #expect((task.error as? URLError)?.code == .cancelled)
         gate.open()
     }

@@ -280,7 +280,7 @@ struct CommandLineTests {
         let gate = Gate()
         origin.serve("/a", .generated(seed: 7, length: 300_000), turns: [[.holdBody(after: 200_000, gate)]])
         let download = try await background("get", origin.url("/a"))
-        try await eventually("it comes") { !origin.requests.isEmpty }
+        try await eventually("it arrives") { !origin.requests.isEmpty }
         try await service.restart()
         gate.open()
         #expect(try await download.end() == 0)
@@ -309,7 +309,7 @@ struct CommandLineTests {
         #expect(request.method == "PUT" && request.body == Array("hello".utf8))
         #expect("\(request.fields)".contains("X-Test"))
         #expect(try await sessions.isEmpty)
-        try await eventually("its body is gone") {
+        try await eventually("its body is removed") {
             try await service.api.get("/v1/bodies").json["items"].array?.isEmpty == true
         }
     }
@@ -498,7 +498,7 @@ struct CommandLineTests {
         let words = line.split(separator: "\t").map(String.init)
         #expect(words.count == 5 && words[1] == "task.didReceiveChallenge" && words[2] == "open" && words[3] == "s/1")
         _ = try await run("p\n", ["answer", words[0], "useCredential", "--user", "u"])
-        try await eventually("the task goes on") { try await call("tasks", "s").first?.contains("succeeded") == true }
+        try await eventually("the task continues") { try await call("tasks", "s").first?.contains("succeeded") == true }
         await #expect(throws: ChildProcess.Failed.self) {
             try await call("answer", words[0], "cancelAuthenticationChallenge")
         }
@@ -630,7 +630,9 @@ struct CommandLineTests {
                 ("webhook-signature", "v1,AAAA"),
             ])
         #expect(forged.status == 401)
-        try await eventually("it is told") { receiving.errors.contains("it is not signed with this secret") }
+        try await eventually("the delegate receives it") {
+            receiving.errors.contains("it is not signed with this secret")
+        }
         origin.serve("/a.bin", .generated(seed: 8, length: 5000))
         try await call("open", "s")
         try await call("get", "--detach", "-s", "s", origin.url("/a.bin"), origin.url("/absent"))

@@ -14,7 +14,7 @@ struct DescriptorShortageTests {
         guard program == "urlsession" else {
             let app = try await BackgroundAppTests.start(
                 house, port: port, inbox: folder.file("inbox"), log: folder.file("log"))
-            try await eventually("it is told of launches") { try await house.client.app().webhook.url != nil }
+            try await eventually("it receives launches") { try await house.client.app().webhook.url != nil }
             return app
         }
         let process = try await ChildProcess([

@@ -81,7 +81,7 @@ struct LaunchReceiverTests {
         let app = App(result: .noData)
         let receiver = try await Self.listen(house, app)
         _ = try await house.client.simulateFetch()
-        try await eventually("its end") {
+        try await eventually("the end") {
             try await house.client.backgroundRefresh().history.first?.result == .noData
         }
         #expect(app.words == ["fetch"])
@@ -103,7 +103,9 @@ struct LaunchReceiverTests {
         let receiver = try await Self.listen(house, app)
         // No client is attached to the session `s`.
         _ = try await house.download("/a")
-        try await eventually("it is told", within: .seconds(60)) { recorder.messages.last == "finished events" }
+        try await eventually("the delegate receives it", within: .seconds(60)) {
+            recorder.messages.last == "finished events"
+        }
         #expect(recorder.messages == ["downloaded ", "metrics", "completed ", "finished events"])
         #expect(app.words == ["s"])
         try await eventually("the service has the answer") {
@@ -125,7 +127,7 @@ struct LaunchReceiverTests {
                 WebhookSignature.sign(secret: Self.secret, id: "lnch_2", timestamp: time, body: body)),
         ]
         #expect(await receiver.respond(to: headers, body: body).status == 204)
-        try await eventually("it is told again") {
+        try await eventually("it is reported again") {
             recorder.messages.filter { $0 == "finished events" }.count == 2
         }
         #expect(app.words == ["s", "s"])

@@ -5,7 +5,7 @@ final class Downloads: BackgroundSessionDownloadDelegate {
     func urlSession(
         _ session: BackgroundSession, downloadTask: BackgroundSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
-        // Each task has its own number: no download meets the file of another one.
+        // Each task has its own number, so downloads do not overwrite each other.
         let page = URL(filePath: "page-\(downloadTask.taskIdentifier).html")
         do { try FileManager.default.moveItem(at: location, to: page) } catch { print(error) }
     }

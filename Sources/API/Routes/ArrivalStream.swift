@@ -108,8 +108,8 @@ extension Call {
 
     private static let notArrived = Problem(
         .contentNotReady,
-        "The first byte is not readable yet. Bytes are readable at the node that transfers them, beyond 64 KiB, and "
-            + "where they do not go into a bucket; all others when the task is completed.", status: 503)
+        "The first byte is not readable yet. Before the end bytes are readable at the node of the transfer only, beyond "
+            + "64 KiB, and if they are not for a bucket.", status: 503)
 
     /// The client's maximum time to the head of the response: `wait` of `Prefer` (RFC 7240 section 4.3).
     private var preferredWait: Duration {

@@ -67,7 +67,7 @@ extension Call {
     /// - Throws: ``Problem`` `precondition-failed`.
     func conditionalResponse(_ tag: String, _ fields: [(String, String)]) throws -> HTTPResponse? {
         if request.headers["If-Match"] != nil, !expects(tag), !expects("*") {
-            throw Problem(.preconditionFailed, "The content has other bytes than those that If-Match names.")
+            throw Problem(.preconditionFailed, "The content's bytes are not those that If-Match names.")
         }
         guard has(tag, in: "If-None-Match") else { return nil }
         return HTTPResponse(status: 304, headers: fields.filter { $0.0 == "ETag" || $0.0 == "Repr-Digest" })

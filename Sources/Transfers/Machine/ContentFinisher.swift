@@ -226,8 +226,8 @@ struct ContentFinisher: Sendable {
         return true
     }
 
-    /// Makes the name of a published file durable. If this fails, the task succeeds all the same: the move is made, and
-    /// may have replaced a file. Another sync would prove nothing, because the kernel reports a failure once (fsync(2)).
+    /// Makes the name of a published file durable. If this fails, the task still succeeds: the move is made, and
+    /// may have replaced a file. A repeated sync has no value, because the kernel reports a failure once (fsync(2)).
     private func syncName(of destination: Destination, below root: String) async {
         do throws(SystemError) {
             try await folder.disk.syncBeneath(root: root, path: destination.path)
@@ -266,8 +266,8 @@ struct ContentFinisher: Sendable {
     /// The maximum number of reads of a file at a destination, if the machine is at fault.
     private static let mostReads = 3
 
-    /// Whether the file at a destination is the planned one, byte for byte. A file that cannot be read is not: its task
-    /// begins anew, and may find its own file in its way.
+    /// Whether the file at a destination is the planned one, byte for byte. An unreadable file is not: its task
+    /// restarts, and may find its own file at the destination.
     private func isMade(_ move: PlannedMove, root: String) async -> Bool {
         for _ in 0..<Self.mostReads {
             do throws(SystemError) {

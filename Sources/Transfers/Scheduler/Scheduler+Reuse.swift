@@ -36,7 +36,7 @@ extension Scheduler {
                     finish.sharing.map { Landing($0.cached, $0.key, isReusable: $0.isReusable, content: content) }
                 }
             } catch {
-                log.of(transfer.name).warning("content could not be left to others", ("error", "\(error)"))
+                log.of(transfer.name).warning("a content could not be left to other tasks", ("error", "\(error)"))
             }
             handIn(settlement)
         }

@@ -116,7 +116,7 @@ extension Subcommand {
             arguments: [Argument("SESSION", "the session to watch", .session)],
             run: Transfers.attach),
         Subcommand(
-            name: "content", summary: "write the content of a finished task, or of one under way",
+            name: "content", summary: "write the content of a finished or running task",
             arguments: [
                 Argument("SESSION", "the task's session", .session),
                 Argument("TASK", "its number", .number(1 ... .max)),

@@ -50,7 +50,7 @@ const char *csim_thread_name(int number);
 int csim_is_on_thread(void);
 // Ends the calling thread, or rather never continues it, and reports a crash.
 void csim_vanish(void) __attribute__((noreturn));
-// A woken thread goes on later with this probability (per mille), by at most so many nanoseconds.
+// A woken thread continues later with this probability (per mille), by at most so many nanoseconds.
 void csim_set_delays(int permille, int64_t longest);
 
 // MARK: Network
@@ -84,7 +84,7 @@ void csim_set_resolver(int (*resolve)(const char *name, uint32_t *address));
 enum csim_disk_call { csim_write, csim_sync, csim_disk_calls };
 enum csim_crash { csim_kill, csim_power_cut };
 
-// The folder whose files are simulated; what is there now counts as synced. A crash leaves in `image` what is left.
+// The folder whose files are simulated; existing files count as synced. A crash leaves the remaining files in `image`.
 void csim_mount(const char *folder, const char *image);
 // The number of calls so far that change or sync a file of the folder.
 int64_t csim_disk_calls_made(void);

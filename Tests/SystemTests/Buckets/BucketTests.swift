@@ -243,7 +243,7 @@ struct BucketTests {
             let message = task["error"]["underlying"]["message"].string ?? ""
             #expect(message.contains("credentials") || message.contains("signature"), "\(task)")
         }
-        try await eventually("the operator is told") {
+        try await eventually("the log reports it") {
             scene.service.errors.contains("the bucket cannot be used")
                 && scene.service.errors.contains("SignatureDoesNotMatch")
         }

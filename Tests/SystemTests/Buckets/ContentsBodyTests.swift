@@ -88,7 +88,7 @@ struct ContentsBodyTests {
             ], body: Array(bytes[5000..<205_000]))
         try await Task.sleep(for: .milliseconds(300))
         exchange.abort()
-        let offset = try await eventually("what came is stored") { () -> Int? in
+        let offset = try await eventually("the received bytes are stored") { () -> Int? in
             let head = try await scene.api.send("HEAD", path, headers: [version])
             let offset = head.fields["Upload-Offset"].flatMap { Int($0) } ?? 0
             return offset > 5000 ? offset : nil

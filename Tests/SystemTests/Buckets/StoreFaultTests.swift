@@ -155,7 +155,7 @@ import Testing
         let store = try ObjectStore()
         store.ignoreConditions()
         let scene = try await Self.scene(store)
-        try await eventually("the operator is told") { scene.service.errors.contains("ignores If-None-Match") }
+        try await eventually("the log reports it") { scene.service.errors.contains("ignores If-None-Match") }
         #expect(try await Self.download(length, scene, replace: false)["outcome"] == "succeeded")
         let second = try await Self.download(length, scene, seed: 2, replace: false)
         #expect(second["error"]["name"] == "cannotCreateFile", "\(second)")
@@ -170,7 +170,7 @@ import Testing
         scene.origin.serve("/large", .generated(seed: 5, length: 12 * Self.part))
         let number = try await scene.download(
             "/large", ["destination": ["bucket": "b", "key": "large"]])
-        try await eventually("a part is under way") { gate.waiting == 1 }
+        try await eventually("a part is in flight") { gate.waiting == 1 }
         try await stays("the origin is not read on", for: .milliseconds(500)) {
             scene.origin.bytesSent("/large") < 4 * Self.part
         }
@@ -188,7 +188,7 @@ import Testing
         store.next(.complete, [.hold(gate)])
         scene.origin.serve("/a", .generated(seed: 1, length: Self.length))
         let number = try await scene.download("/a", ["destination": ["bucket": "b", "key": "k"]])
-        try await eventually("the completion is under way") { gate.waiting == 1 }
+        try await eventually("the completion is in flight") { gate.waiting == 1 }
         try await scene.service.kill()
         gate.open()
         try await eventually("it was carried out") { store.objects["k"] != nil }
@@ -207,7 +207,7 @@ import Testing
         store.next(.part, [.well, .hold(gate), .refuse(403, "AccessDenied")])
         scene.origin.serve("/a", .generated(seed: 1, length: Self.length))
         let number = try await scene.download("/a", ["destination": ["bucket": "b", "key": "k"]])
-        try await eventually("all has come but what is held") {
+        try await eventually("all but the withheld bytes have arrived") {
             gate.waiting == 1 && scene.origin.bytesSent("/a") == Self.length
         }
         expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/suspend"), 200)

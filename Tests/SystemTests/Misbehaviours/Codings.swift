@@ -61,7 +61,7 @@ extension Misdeed {
     }
 
     static let codings: [Misdeed] = [
-        kept("O-31", "sends gzip to whom it should not", hello),
+        kept("O-31", "sends gzip to a client that does not accept it", hello),
         Misdeed(
             "O-31", "sends gzip and is cut",
             of: Resource(.bytes(hello), etag: "\"v1\"").with {
@@ -78,8 +78,8 @@ extension Misdeed {
             task: ["expectedDigest": ["algorithm": "sha-256", "value": .string(Content.sha256(of: hello))]],
             owed: .content(hello, attempts: 2, ranges: ["", ""])),
         kept("O-33", "sends gzip with a wrong checksum", hello.dropLast(8) + [1, 2, 3, 4] + hello.suffix(4)),
-        kept("O-34", "says gzip of what is not", bytes(0..<200)),
-        refused("O-34", "says gzip of the connection, of what is not", "gzip, chunked", bytes(0..<200)),
+        kept("O-34", "declares gzip for other bytes", bytes(0..<200)),
+        refused("O-34", "declares gzip of the connection for other bytes", "gzip, chunked", bytes(0..<200)),
         kept(
             "O-35", "stacks twenty codings", hello, coding: Array(repeating: "gzip", count: 20).joined(separator: ", ")),
         refused(

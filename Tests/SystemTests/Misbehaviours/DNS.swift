@@ -35,14 +35,14 @@ extension Misdeed {
             let living = try OriginServer(address: 0x7F4D_0707)
             living.serve("/a", .generated(seed: 1, length: 200))
             let number = try await download(scene, "moving.test", living.port)
-            try await scene.waitFor("finds nobody", task: number) { $0["attempts"]["count"].int ?? 0 > 1 }
+            try await scene.waitFor("finds no address", task: number) { $0["attempts"]["count"].int ?? 0 > 1 }
             try await Stage.shared().point("moving.test", to: "127.77.7.7")
             try await Owed.content(bytes(0..<200)).holds(of: number, on: scene)
         },
         Misdeed(id: "O-75", does: "moves to a private address between attempts", needsNames: true) { scene in
             let living = try OriginServer(address: 0x7F4D_0707)
             let number = try await download(scene, "leaving.test", living.port)
-            try await scene.waitFor("finds nobody", task: number) { $0["attempts"]["count"].int ?? 0 > 1 }
+            try await scene.waitFor("finds no address", task: number) { $0["attempts"]["count"].int ?? 0 > 1 }
             try await Stage.shared().point("leaving.test", to: "10.1.2.3")
             try await Owed.failed(-1022, attempts: nil) {
                 try require($0.task["error"]["policy"] == "egress", "\($0.task["error"])")

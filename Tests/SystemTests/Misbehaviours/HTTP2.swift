@@ -53,7 +53,7 @@ extension Misdeed {
 
     static let http2: [Misdeed] = [
         framed(
-            "O-50", "goes away after two requests of each connection",
+            "O-50", "closes each connection after two requests",
             retrying(["maximumAttempts": 3], ["httpMaximumConnectionsPerHost": 3])
         ) {
             guard $0.turn <= 2 else { return true }
@@ -72,7 +72,7 @@ extension Misdeed {
             try require(server.connections >= 5, "\(server.connections) connections")
         },
         framed(
-            "O-50", "goes away, and another one closes without an answer",
+            "O-50", "sends GOAWAY, and another one closes without a response",
             retrying([:], ["httpMaximumConnectionsPerHost": 3])
         ) {
             guard $0.turn <= 2 else { return true }

@@ -22,7 +22,7 @@ extension Misdeed {
             "O-37", "speaks HTTP/0.9", always: [.raw(Array("hello\n".utf8))], owed: .failed(-1017)),
         unparsable("O-37", "has a status that is no number", message("HTTP/1.1 abc OK")),
         Misdeed(
-            "O-38", "says status 999",
+            "O-38", "sends status 999",
             always: [.raw(message("HTTP/1.1 999 Odd", "Content-Length: 3", body: [1, 2, 3]))],
             owed: .status(999, page: [1, 2, 3])),
         unparsable(

@@ -47,7 +47,7 @@ extension Misdeed {
         let name = algorithm.rawValue
         let ranges = ["", "bytes=200000-", ""]
         return Misdeed(
-            "O-24", "says 416 when all is there, which \(name) says is something else\(again ? ", twice" : "")",
+            "O-24", "sends 416 when all is there, which \(name) says is something else\(again ? ", twice" : "")",
             of: Resource(.generated(seed: again ? 1 : 2, length: 200000), etag: "\"v1\""),
             turns: [
                 [
@@ -85,7 +85,7 @@ extension Misdeed {
 
     static let ranges: [Misdeed] = [
         Misdeed(
-            "O-14", "knows no ranges and sends everything again", of: whole.with { $0.servesRanges = false },
+            "O-14", "supports no ranges and sends everything again", of: whole.with { $0.servesRanges = false },
             turns: [[half(tag)]],
             owed: .content(bytes(0..<200000), attempts: 2, ranges: ["", "bytes=100000-"]) {
                 try require($0.resumptions == [0], "\($0.resumptions)")
@@ -104,7 +104,7 @@ extension Misdeed {
                 try require($0.requests[1].fields["If-Range"] == "\"v1\"", "\($0.requests[1].fields)")
             }),
         Misdeed(
-            "O-16", "gives the part from a lower offset",
+            "O-16", "sends the part from a lower offset",
             turns: [
                 [half(tag)],
                 [
@@ -118,7 +118,7 @@ extension Misdeed {
                 try require($0.resumptions == [60000], "\($0.resumptions)")
             }),
         Misdeed(
-            "O-16", "gives the part from 0",
+            "O-16", "sends the part from 0",
             turns: [
                 [half(tag)],
                 [
@@ -130,35 +130,35 @@ extension Misdeed {
             ],
             owed: .content(bytes(0..<200000), attempts: 2, ranges: ["", "bytes=100000-"])),
         distrusted(
-            "O-16", "gives the part from a higher offset",
+            "O-16", "sends the part from a higher offset",
             message(
                 part, "Content-Range: bytes 120000-199999/200000", "Content-Length: 80000", tag,
                 body: bytes(120000..<200000))),
         distrusted(
-            "O-17", "gives a part without Content-Range",
+            "O-17", "sends a part without Content-Range",
             message(part, "Content-Length: 100000", tag, body: bytes(100000..<200000))),
         distrusted(
-            "O-18", "gives a part whose length is not its range's",
+            "O-18", "sends a part whose length is not its range's",
             message(
                 part, "Content-Range: bytes 100000-199999/200000", "Content-Length: 20000", tag,
                 body: bytes(100000..<120000))),
         distrusted(
-            "O-19", "gives a part of another total",
+            "O-19", "sends a part of another total",
             message(
                 part, "Content-Range: bytes 100000-199999/300000", "Content-Length: 100000", tag,
                 body: bytes(100000..<200000))),
         distrusted(
-            "O-19", "gives a part of a total that it does not know any more",
+            "O-19", "sends a part of a total that is now unknown",
             message(
                 part, "Content-Range: bytes 100000-199999/*", "Content-Length: 100000", tag,
                 body: bytes(100000..<200000))),
         distrusted(
-            "O-19", "gives a part in another unit",
+            "O-19", "sends a part in another unit",
             message(
                 part, "Content-Range: items 100000-199999/200000", "Content-Length: 100000", tag,
                 body: bytes(100000..<200000))),
         Misdeed(
-            "O-19", "never knew the total",
+            "O-19", "has an unknown total",
             turns: [
                 [halfOfUnknownLength],
                 [
@@ -172,7 +172,7 @@ extension Misdeed {
                 try require($0.resumptions == [100000], "\($0.resumptions)")
             }),
         Misdeed(
-            "O-19", "never knew the total, and says that the part ends where numbers do",
+            "O-19", "has an unknown total, and a part that ends at the largest number",
             turns: [
                 [halfOfUnknownLength],
                 [
@@ -188,13 +188,13 @@ extension Misdeed {
             ],
             owed: .content(bytes(0..<200000), ranges: ["", "bytes=100000-", ""])),
         distrusted(
-            "O-20", "gives the part of a new version",
+            "O-20", "sends the part of a new version",
             message(
                 part, "Content-Range: bytes 100000-199999/200000", "Content-Length: 100000", "ETag: \"v2\"",
                 body: bytes(100000..<200000, seed: 2)),
             of: .generated(seed: 2, length: 200000), seed: 2),
         Misdeed(
-            "O-21", "gives the part of a new version under the old tag, where a digest is expected",
+            "O-21", "sends the part of a new version under the old tag, where a digest is expected",
             of: Resource(.generated(seed: 2, length: 200000), etag: "\"v1\""), turns: [[half(tag)]],
             task: [
                 "expectedDigest": [
@@ -203,7 +203,7 @@ extension Misdeed {
             ],
             owed: .content(bytes(0..<200000, seed: 2), attempts: 3, ranges: ["", "bytes=100000-", ""])),
         Misdeed(
-            "O-21", "gives the part of a new version under the old tag, and says its digest",
+            "O-21", "sends the part of a new version under the old tag, with its digest",
             of: Resource(.generated(seed: 2, length: 200000), etag: "\"v1\"").with {
                 $0.fields.append(
                     "Repr-Digest",
@@ -225,10 +225,10 @@ extension Misdeed {
                 part, "Content-Range: bytes 100000-199999/200000", "Content-Length: 100000", "ETag: W/\"v1\"",
                 body: bytes(100000..<200000))),
         distrusted(
-            "O-23", "gives one part as multipart",
+            "O-23", "sends one part as multipart",
             multipart),
         Misdeed(
-            "O-24", "says 416 with a page when all is there",
+            "O-24", "sends 416 with a page when all is there",
             turns: [
                 [
                     .raw(
@@ -246,12 +246,12 @@ extension Misdeed {
             owed: .content(bytes(0..<200000), attempts: 2, ranges: ["", "bytes=200000-"])),
         wholeButWrong(.md5), wholeButWrong(.sha512), wholeButWrong(.sha256), wholeButWrong(.sha512, again: true),
         distrusted(
-            "O-24", "says 416 of a shorter resource, with a page",
+            "O-24", "sends 416 of a shorter resource, with a page",
             message(
                 "HTTP/1.1 416 No", "Content-Range: bytes */100000", tag, "Content-Length: 9",
                 body: Array("no range\n".utf8))),
         distrusted(
-            "O-25", "says 416 without a total",
+            "O-25", "sends 416 without a total",
             message("HTTP/1.1 416 No", "Content-Length: 9", body: Array("no range\n".utf8))),
         Misdeed(id: "O-26", does: "redirects elsewhere when asked to go on, to the same") { scene in
             try await elsewhere(scene, whole, seed: 1, ranges: ["", "bytes=100000-"])
@@ -268,21 +268,22 @@ extension Misdeed {
             "O-27", "was modified this second", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
             "Date: Sun, 06 Nov 1994 08:49:37 GMT"),
         Misdeed(
-            "O-28", "says 204 and sends a body", always: [.raw(message("HTTP/1.1 204 No Content", body: bytes(0..<9)))],
+            "O-28", "sends 204 and sends a body",
+            always: [.raw(message("HTTP/1.1 204 No Content", body: bytes(0..<9)))],
             owed: .content([], attempts: 1)),
         Misdeed(
-            "O-28", "says 304 unasked, with a body",
+            "O-28", "sends an unrequested 304, with a body",
             always: [.raw(message("HTTP/1.1 304 Not Modified", "Content-Length: 9", body: bytes(0..<9)))],
             owed: .status(304, page: [])),
         Misdeed(
-            "O-28", "says 304 unasked, where a status may fail",
+            "O-28", "sends an unrequested 304, where a status may fail",
             always: [.raw(message("HTTP/1.1 304 Not Modified", "Content-Length: 9", body: bytes(0..<9)))],
             task: ["failOnHTTPError": true], owed: .failed(-1011)),
         Misdeed(
-            "O-29", "says 200 with a Content-Range", of: whole,
+            "O-29", "sends 200 with a Content-Range", of: whole,
             always: [.header("Content-Range", "bytes 50-99/1000")], owed: .content(bytes(0..<200000), attempts: 1)),
         Misdeed(
-            "O-29", "says 200 with a Content-Range to a range",
+            "O-29", "sends 200 with a Content-Range to a range",
             turns: [
                 [half(tag)],
                 [

@@ -60,7 +60,7 @@ extension Misdeed {
             [.init(as: try await $0.identity("DNS:elsewhere.test"))]
         },
         secure(
-            "O-69", "has a certificate of somebody unknown",
+            "O-69", "has a certificate of an unknown issuer",
             owed: untrusted(-1202, "unable to get local issuer certificate")
         ) { _ in
             [.init(as: try await Authority().identity())]
@@ -98,17 +98,17 @@ extension Misdeed {
             return [.init(as: identity) { $0.handshake = .resets }, .init(as: identity)]
         },
         secure(
-            "O-70", "speaks TLS 1.0 alone", owed: .failed(-1200)
+            "O-70", "supports only TLS 1.0", owed: .failed(-1200)
         ) {
             [.init(as: try await $0.identity()) { $0.priority = "NORMAL:-VERS-ALL:+VERS-TLS1.0" }]
         },
         secure(
-            "O-71", "asks for a client certificate", owed: .failed(-1206)
+            "O-71", "requests a client certificate", owed: .failed(-1206)
         ) {
             [.init(as: try await $0.identity()) { $0.demandsCertificate = true }]
         },
         secure(
-            "O-71", "asks for a client certificate by TLS 1.2", owed: .failed(-1200)
+            "O-71", "requests a client certificate by TLS 1.2", owed: .failed(-1200)
         ) {
             [
                 .init(as: try await $0.identity()) {

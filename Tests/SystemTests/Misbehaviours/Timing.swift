@@ -22,7 +22,7 @@ extension Misdeed {
             turns: [[.trickle(size: 100_000, pause: .seconds(60))]], configuration: impatient,
             owed: .content(bytes(0..<200_000), attempts: 2, ranges: ["", "bytes=100000-"], faults: ["timedOut", ""])),
         Misdeed(
-            "O-48", "accepts and never answers", turns: [[.noAnswer(.silence)]], configuration: impatient,
+            "O-48", "accepts and never responds", turns: [[.noAnswer(.silence)]], configuration: impatient,
             owed: .content(bytes(0..<200), attempts: 2, faults: ["timedOut", ""])),
         Misdeed(
             "O-49", "sends 99 % and stalls, each time", of: whole,

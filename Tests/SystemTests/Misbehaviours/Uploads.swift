@@ -46,11 +46,11 @@ extension Misdeed {
     static let uploads: [Misdeed] = [
         // The close resets the connection. If that overtakes the response, another attempt receives it.
         sends(
-            "O-55", "says 413 within our body and closes", large,
+            "O-55", "sends 413 within the service's body and closes", large,
             always: [.earlyAnswer, .raw(message("HTTP/1.1 413 No", "Content-Length: 3", body: Array("big".utf8)))],
             owed: .status(413, page: Array("big".utf8), attempts: nil)),
         sends(
-            "O-55", "says 401 within our body and closes", large,
+            "O-55", "sends 401 within the service's body and closes", large,
             always: [
                 .earlyAnswer,
                 .raw(
@@ -60,7 +60,7 @@ extension Misdeed {
             ],
             owed: .status(401, page: Array("no".utf8), attempts: nil)),
         sends(
-            "O-56", "says 200 before our body is finished, and reads no more", large,
+            "O-56", "sends 200 before the end of the body, and reads no more", large,
             turns: [[.earlyAnswer, .raw(early, .silence)]],
             configuration: retrying([:], ["timeoutIntervalForRequest": 5]),
             owed: .content(thanks, attempts: 2) { ended in
@@ -68,13 +68,13 @@ extension Misdeed {
             }),
         // The close resets the connection, which may overtake the response.
         sends(
-            "O-56", "says 200 before our body is finished, and closes, always", large,
+            "O-56", "sends 200 before the end of the body, and closes, always", large,
             always: [.earlyAnswer, .raw(early)],
             owed: .failed(-1011, attempts: nil) { ended in
                 try require(ended.task["error"]["underlying"]["code"] == "answered-early", "\(ended.task)")
             }),
         sends(
-            "O-56", "says 200 before our POST is finished, and reads no more", large, method: "POST",
+            "O-56", "sends 200 before the end of the POST, and reads no more", large, method: "POST",
             always: [.earlyAnswer, .raw(early, .silence)],
             configuration: retrying([:], ["timeoutIntervalForRequest": 5]),
             owed: .failed(-1011) { ended in
@@ -82,13 +82,13 @@ extension Misdeed {
                 try require(ended.requests.count == 1, "sent again")
             }),
         sends(
-            "O-57", "reads all of a PUT and closes without an answer", turns: [[.noAnswer()]],
+            "O-57", "reads all of a PUT and closes without a response", turns: [[.noAnswer()]],
             owed: .content(thanks, attempts: 2, faults: ["networkConnectionLost", ""], also: isWhole)),
         sends(
-            "O-57", "reads all of a POST and closes without an answer", method: "POST", turns: [[.noAnswer()]],
+            "O-57", "reads all of a POST and closes without a response", method: "POST", turns: [[.noAnswer()]],
             owed: .content(thanks, attempts: 2, faults: ["networkConnectionLost", ""], also: isWhole)),
         sends(
-            "O-57", "reads all of a POST that may be sent once, and closes without an answer", method: "POST",
+            "O-57", "reads all of a POST that may be sent once, and closes without a response", method: "POST",
             turns: [[.noAnswer()]], configuration: retrying(["maximumAttempts": 1]),
             owed: .failed(-1005) { try require($0.requests.count == 1, "sent again") }),
         Misdeed(id: "O-58", does: "has another offset than it said") { scene in
@@ -107,18 +107,18 @@ extension Misdeed {
         redirected(302, "POST", then: "GET", again: false), redirected(303, "PUT", then: "GET", again: false),
         redirected(303, "POST", then: "GET", again: false), redirected(301, "PUT", then: "PUT", again: true),
         sends(
-            "O-60", "never says 100", large, turns: [],
+            "O-60", "never sends 100", large, turns: [],
             owed: .content(thanks, attempts: 1) { ended in
                 // Without the expectation there is no wait.
                 try require(!ended.requests[0].fields.contains("Expect"), "\(ended.requests[0].fields)")
                 try require(ended.requests[0].bodySHA256 == Content.sha256(of: large), "not whole")
             }),
         sends(
-            "O-61", "takes our body by the byte", large, turns: [[.sip(pause: .seconds(1))]],
+            "O-61", "reads the body byte by byte", large, turns: [[.sip(pause: .seconds(1))]],
             configuration: retrying([:], ["timeoutIntervalForRequest": 10, "timeoutIntervalForResource": 4]),
             owed: .failed(-1001, attempts: nil)),
         sends(
-            "O-61", "takes one byte of our body and no more", large, turns: [[.cutUpload(after: 1, .silence)]],
+            "O-61", "reads one byte of the body and no more", large, turns: [[.cutUpload(after: 1, .silence)]],
             configuration: retrying([:], ["timeoutIntervalForRequest": 4]),
             owed: .content(thanks, attempts: 2, faults: ["timedOut", ""])),
     ]

@@ -250,7 +250,7 @@ import Testing
         try await page.go("#/sessions/s/events")
         try await page.click("Acknowledge all…")
         try await page.click("Acknowledge")
-        try await eventually("all is acknowledged") {
+        try await eventually("all events are acknowledged") {
             let session = try await scene.session()
             return session["acknowledgedSeq"] == session["lastEventSeq"]
         }
