@@ -147,8 +147,8 @@ package final class Service: Sendable {
         let (recovered, aftermath) = try await store.tasks.recoverInterrupted(at: clock.now, afterCrash: hasCrashed) {
             [folder] task, progress in
             guard let length = folder.recoverPartial(task.rawValue) else { return nil }
-            guard let segments = progress.segments, segments.isSound else {
-                return length - (progress.resume?.offset ?? 0)
+            guard let segments = progress.kept.segments, segments.isSound else {
+                return length - (progress.kept.point?.offset ?? 0)
             }
             return min(ServiceSettings.maximumUnrecorded, folder.written(outside: segments.ranges, of: task.rawValue))
         }

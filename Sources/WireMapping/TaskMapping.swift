@@ -57,18 +57,13 @@ extension SessionTask {
         let result = record.result
         countOfBytesReceived =
             live.sample?.received ?? result?.contentLength
-            ?? (result == nil ? progress.bytesAtHand : progress.countOfBytesReceived)
+            ?? (result == nil ? progress.kept.count ?? 0 : progress.countOfBytesReceived)
         countOfBytesSent = live.sample?.sent ?? progress.countOfBytesSent
         countOfBytesFetchedTwice = progress.bytesFetchedTwice
         countOfBytesExpectedToReceive =
-            live.sample?.expected ?? result?.response?.expectedContentLength ?? progress.resume?.totalLength
+            live.sample?.expected ?? result?.response?.expectedContentLength ?? progress.kept.point?.totalLength
         countOfBytesExpectedToSend = record.specification.expectedBytesToSend
     }
-}
-
-extension Core.TaskProgress {
-    /// Bytes of content that need not be fetched again.
-    fileprivate var bytesAtHand: Int64 { segments?.count ?? resume?.offset ?? durableOffset }
 }
 
 extension TaskPhase {

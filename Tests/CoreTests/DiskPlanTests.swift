@@ -1,3 +1,4 @@
+import Formats
 import TestSupport
 import Testing
 
@@ -110,12 +111,13 @@ import Testing
 
     @Test func `What is thrown away is told by nothing any more`() {
         var progress = TaskProgress()
-        progress.resume = ResumePoint()
-        progress.source = 2
-        progress.segments = SegmentRecord(total: 100)
-        progress.segments?.held = [HeldRange(0, 40)]
+        let record = SegmentRecord {
+            $0.total = 100
+            $0.held = [HeldRange(0, 40)]
+        }
+        progress.kept = .segments(record, ResumePoint(), source: 2)
         progress.loseContent()
-        #expect(progress.keptOffset == 0 && progress.segments == nil && progress.resume == nil && progress.source == 0)
+        #expect(progress.keptOffset == 0 && progress.kept == .none)
         #expect(progress.bytesFetchedTwice == 40 && progress.diskLosses == 1)
     }
 }

@@ -98,7 +98,7 @@ struct DownloadTests {
             try await stage.received(300_000, of: task)
             _ = try await stage.service.command(.suspend, task: task.id)
             let kept = try await eventually { () -> Int64? in
-                let offset = try await stage.service.task(1, in: session.id).progress?.resume?.offset
+                let offset = try await stage.service.task(1, in: session.id).progress?.kept.point?.offset
                 return offset.flatMap { $0 > 0 ? $0 : nil }
             }
             #expect(try await stage.service.task(1, in: session.id).phase == .suspended)

@@ -23,13 +23,13 @@ struct JudgeTests {
         specify(&specification)
         var progress = TaskProgress()
         if let offset {
-            progress.resume = ResumePoint {
+            let point = ResumePoint {
                 $0.url = url
                 $0.entityTag = "\"v\""
                 $0.totalLength = 1000
                 $0.offset = offset
             }
-            progress.durableOffset = offset
+            progress.kept = .file(point, source: 0)
         }
         var configuration = SessionConfiguration()
         configure(&configuration)
@@ -226,7 +226,7 @@ struct JudgeTests {
     func `A status leaves the bytes of a resumed download alone`() throws {
         let (judgement, progress) = judge(try transfer(resuming: 500), result(.complete, 503, [], .none))
         guard case .retry = judgement else { throw Unexpected() }
-        #expect(progress.resume?.offset == 500)
+        #expect(progress.kept.point?.offset == 500)
         let gone = judge(try transfer(resuming: 500), result(.complete, 404, [], .none) { $0.side = [7] }).0
         let (outcome, _, source) = try finished(gone)
         #expect(outcome == .httpError)
@@ -239,17 +239,17 @@ struct JudgeTests {
         let cut = result(.failed(.shortBody), 200, head, .file(path: "p", length: 400))
         let (judgement, progress) = judge(try transfer(), cut)
         guard case .retry(_, false, nil) = judgement else { throw Unexpected() }
-        #expect(progress.resume?.offset == 400)
-        #expect(progress.resume?.entityTag == "\"v\"")
+        #expect(progress.kept.point?.offset == 400)
+        #expect(progress.kept.point?.entityTag == "\"v\"")
         #expect(progress.lastAttempt?.error?.code == .networkConnectionLost)
         let weak = result(.failed(.reset), 200, [("ETag", "W/\"v\"")], .file(path: "p", length: 400))
         let (again, fresh) = judge(try transfer(), weak)
         guard case .retry = again else { throw Unexpected() }
-        #expect(fresh.resume == nil)
+        #expect(fresh.kept == .none)
         let offline = result(.failed(.noConnectivity), nil, [], .none)
         let (waiting, kept) = judge(try transfer(resuming: 300), offline)
         guard case .retry(_, true, _) = waiting else { throw Unexpected() }
-        #expect(kept.resume?.offset == 300)
+        #expect(kept.kept.point?.offset == 300)
     }
 
     @Test(
@@ -274,7 +274,7 @@ struct JudgeTests {
         guard case .waitForDisk(_, let at) = judgement else { throw Unexpected() }
         #expect(at >= now)
         #expect(progress.attempts.attempts == 0)
-        #expect(progress.resume?.offset == 10 || progress.diskLosses == 1)
+        #expect(progress.kept.point?.offset == 10 || progress.diskLosses == 1)
     }
 
     @Test
@@ -283,8 +283,7 @@ struct JudgeTests {
         let (judgement, progress) = judge(try transfer(resuming: 500), result(.complete, 206, wrong))
         guard case .send(.again(let cause)) = judgement else { throw Unexpected() }
         #expect(cause == "validatorChanged")
-        #expect(progress.resume == nil)
-        #expect(progress.durableOffset == 0)
+        #expect(progress.kept == .none)
         #expect(progress.attempts.restarts == 1)
         #expect(progress.bytesFetchedTwice == 500)
     }
@@ -299,8 +298,7 @@ struct JudgeTests {
         let (judgement, progress) = judge(try transfer(), broken)
         guard case .retry = judgement else { throw Unexpected() }
         #expect(progress.bytesFetchedTwice == lost)
-        #expect(progress.resume?.offset == offset && progress.resume?.digest == digest)
-        #expect(progress.durableOffset == offset ?? 0)
+        #expect(progress.kept.point?.offset == offset && progress.kept.point?.digest == digest)
     }
 
     @Test
@@ -384,7 +382,7 @@ struct JudgeTests {
         let head = [("ETag", "\"v\""), ("Content-Length", "1000")]
         let (judgement, progress) = judge(stopped, result(.stopped, 200, head, .file(path: "p", length: 70)))
         guard case .interrupted = judgement else { throw Unexpected() }
-        #expect(progress.resume?.offset == 70)
+        #expect(progress.kept.point?.offset == 70)
         #expect(progress.attempts.attempts == 0)
         guard case .interrupted = judge(stopped, result(.failed(.reset), nil, [], .none)).0 else { throw Unexpected() }
     }

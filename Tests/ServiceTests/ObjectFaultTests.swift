@@ -234,7 +234,7 @@ struct ObjectFaultTests {
             let progress = try await stage.service.store.tasks.read(task.id).progress
             return progress?.bytesInMemory ?? 0 > 0 ? progress : nil
         }
-        #expect(progress.bytesInMemory == Int64(part) && progress.resume?.offset == Int64(part))
+        #expect(progress.bytesInMemory == Int64(part) && progress.kept.point?.offset == Int64(part))
         // As a start finds it.
         var found = progress
         found.loseMemory()

@@ -117,7 +117,7 @@ struct RestartTests {
                 let now = try await stage.service.task(task.number, in: session.id)
                 #expect(now.phase == .queued)
                 #expect(now.progress?.attempts.attempts == 0)
-                #expect(now.progress?.resume?.offset ?? 0 > 0)
+                #expect(now.progress?.kept.point?.offset ?? 0 > 0)
             }
             await #expect(throws: ServiceError.shuttingDown) {
                 try await stage.service.createTasks([stage.order("/a")], in: session, recording: nil)

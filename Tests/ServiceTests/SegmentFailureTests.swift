@@ -210,7 +210,7 @@ struct SegmentFailureTests {
             let task = try await stage.create(stage.order("/a") { $0.segments = .count(4) }, in: session)[0]
             try await eventually("four connections") { gate.waiting == 4 }
             let now = try await stage.service.task(task.number, in: task.session)
-            #expect(now.progress?.segments?.total == Int64(Self.size))
+            #expect(now.progress?.kept.segments?.total == Int64(Self.size))
             // Nothing has come that would be worth a place among the segments.
             _ = try await stage.service.command(.suspend, task: task.id)
             try await eventually("it is let go") { stage.origin.inFlight.now == 0 }

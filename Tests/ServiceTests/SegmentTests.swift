@@ -278,9 +278,9 @@ struct SegmentTests {
             _ = try await stage.service.command(.suspend, task: task.id)
             let suspended = try await eventually("segments at rest") {
                 let now = try await stage.service.task(task.number, in: task.session)
-                return (now.progress?.segments?.count ?? 0) >= Int64(Self.size / 2) ? now : nil
+                return (now.progress?.kept.segments?.count ?? 0) >= Int64(Self.size / 2) ? now : nil
             }
-            #expect(suspended.progress?.segments?.held.count ?? 0 > 0)
+            #expect(suspended.progress?.kept.segments?.held.count ?? 0 > 0)
             _ = try await stage.service.command(.resume, task: task.id)
             let done = try await stage.completed(task)
             #expect(done.outcome == .succeeded)

@@ -84,7 +84,7 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .ended(old, end)) == "asking")
         #expect(Self.feed(&transfer, .head(old, Self.content(8), HeadJudgement(.keep(at: 0)))) == "asking")
         #expect(Self.feed(&transfer, .informational(old, Self.head(104))) == "asking")
-        #expect(transfer.progress.resume == nil)
+        #expect(transfer.progress.kept.point == nil)
     }
 
     @Test func `A task that has to be confirmed asks before it asks its origin`() throws {
@@ -100,13 +100,16 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 9), end)) == "asking settle")
 
         var progress = TaskProgress()
-        progress.resume = ResumePoint {
+        let point = ResumePoint {
             $0.url = Self.url
             $0.entityTag = "\"v\""
             $0.totalLength = 40 << 20
         }
-        progress.segments = SegmentRecord(total: 40 << 20)
-        progress.segments?.held = [HeldRange(0, 1 << 20)]
+        let record = SegmentRecord {
+            $0.total = 40 << 20
+            $0.held = [HeldRange(0, 1 << 20)]
+        }
+        progress.kept = .segments(record, point, source: 0)
         var segmented = try Self.transfer(progress) { $0.segments = .count(4) }
         #expect(Self.feed(&segmented, .begin) == "ready find")
         #expect(Self.feed(&segmented, .found(size: 40 << 20)) == "segmented keep note authorize")
@@ -161,8 +164,9 @@ struct TransferTests {
         let exchange = ExchangeID(rawValue: 5)
         let whole = result(.complete, content(8), .append(at: 0), .file(path: "", length: 8), length: 8)
         var inSegments = try transfer { $0.segments = .count(4) }
-        inSegments.progress.resume = ResumePoint.make(
-            from: content(TransferWalk.total), method: "GET", url: url, receivedAt: now)
+        inSegments.progress.kept = Kept(
+            ResumePoint.make(from: content(TransferWalk.total), method: "GET", url: url, receivedAt: now), nil,
+            source: 0)
         inSegments.stage = .asking(exchange)
         _ = inSegments.considerSegments(exchange, content(TransferWalk.total), .append(at: 0))
         let plain = try transfer()

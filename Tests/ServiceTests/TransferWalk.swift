@@ -33,19 +33,22 @@ struct TransferWalk {
         random = SeededRandom(seed: seed)
         var progress = TaskProgress()
         if Bool.random(using: &random) {
-            progress.resume = ResumePoint {
+            let point = ResumePoint {
                 $0.url = TransferTests.url
                 $0.entityTag = "\"v\""
                 $0.totalLength = Self.total
                 $0.offset = 3 << 20
             }
-            progress.durableOffset = 3 << 20
+            progress.kept = .file(point, source: 0)
         }
         switch Int.random(in: 0..<5, using: &random) {
         case 0, 1:
-            if progress.resume != nil, Bool.random(using: &random) {
-                progress.segments = SegmentRecord(total: Self.total)
-                progress.segments?.held = [HeldRange(0, 3 << 20)]
+            if Bool.random(using: &random) {
+                progress.kept.keep(
+                    SegmentRecord {
+                        $0.total = Self.total
+                        $0.held = [HeldRange(0, 3 << 20)]
+                    })
             }
             transfer = try TransferTests.transfer(progress) {
                 $0.segments = .count(4)
@@ -152,7 +155,6 @@ struct TransferWalk {
         if isOver { return }
         #expect(running == Set(transfer.exchanges), "\(steps.suffix(20))")
         #expect(transfer.segmented != nil || running.count <= 1, "\(steps.suffix(20))")
-        #expect(transfer.progress.segments == nil || transfer.progress.multipart == nil, "\(steps.suffix(20))")
     }
 
     private mutating func carryOut(_ effect: Transfer.Effect) throws {

@@ -80,11 +80,12 @@ struct BucketUploadTests {
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
         var progress = TaskProgress()
-        progress.multipart = MultipartUpload {
+        let upload = MultipartUpload {
             $0.parts = ["\"a\""]
             $0.digests = [MultipartUpload.DigestState(.sha256, state: "00")]
             $0.whole = MultipartUpload.Whole { $0.length = 5 }
         }
+        progress.kept = .parts(upload, nil)
         #expect(try await fixture.store.tasks.keep(progress, of: task.id))
         #expect(try await fixture.store.tasks.read(task.id).progress == progress)
         _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: task.id, at: fixture.now)

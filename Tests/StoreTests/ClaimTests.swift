@@ -1,5 +1,6 @@
 import Base
 import Core
+import Formats
 import TestSupport
 import Testing
 
@@ -37,7 +38,7 @@ struct ClaimTests {
         #expect(claimed.body?.mediaType == "text/plain")
         #expect(claimed.resourceDeadline == created.life.deadline)
         var progress = TaskProgress()
-        progress.durableOffset = 17
+        progress.kept = .file(ResumePoint { $0.offset = 17 }, source: 0)
         try await fixture.settle(Settlement(task: claimed.id, .interrupted(progress)))
         #expect(try await fixture.claim().first?.progress == progress)
         _ = try await fixture.store.files.deleteBody("body_1", app: session.app, at: fixture.now)
@@ -127,7 +128,7 @@ struct ClaimTests {
         try await fixture.create([fixture.download(), fixture.download()], in: session)
         let claimed = try await fixture.claim(1)
         var progress = TaskProgress()
-        progress.durableOffset = 1 << 20
+        progress.kept = .file(ResumePoint { $0.offset = 1 << 20 }, source: 0)
         try await fixture.settle(Settlement(task: claimed[0].id, .advanced(progress)))
         fixture.store.close()
         let next = try await StoreFixture(folder: folder)

@@ -75,16 +75,8 @@ import Testing
         }
     }
 
-    private static var fullProgress: TaskProgress {
-        var progress = TaskProgress()
-        progress.attempts.record(.status(503, retryAfter: nil), keptOffset: 1 << 20)
-        progress.attempts.firstAttemptAt = Timestamp(milliseconds: 5)
-        progress.attempts.record(.restart, keptOffset: 0)
-        progress.attempts.record(.local, keptOffset: 0)
-        progress.lastAttempt = AttemptRecord(
-            number: 2, startedAt: Timestamp(milliseconds: 5), endedAt: Timestamp(milliseconds: 9), offset: 7,
-            statusCode: 503, error: fullError)
-        progress.resume = ResumePoint {
+    private static var fullPoint: ResumePoint {
+        ResumePoint {
             $0.url = "http://a/"
             $0.entityTag = "\"x\""
             $0.lastModified = "then"
@@ -93,25 +85,18 @@ import Testing
             $0.offset = 4
             $0.digest = "ab"
         }
-        progress.durableOffset = 1
-        progress.bytesFetchedTwice = 2
-        progress.diskPauses = 3
-        progress.diskLosses = 4
-        progress.redirects = [RedirectRecord(statusCode: 302, url: "http://b/")]
-        progress.currentURL = "http://b/"
-        progress.transactions = [fullTransaction, fullTransaction]
-        progress.countOfBytesSent = .min
-        progress.countOfBytesReceived = 4
-        progress.isConfirmed = true
-        progress.restartCause = "c"
-        progress.adoptedFile = "f"
-        progress.node = "n"
-        progress.segments = SegmentRecord {
+    }
+
+    private static var fullRecord: SegmentRecord {
+        SegmentRecord {
             $0.total = 100
             $0.held = [HeldRange(0, 10, source: 1), HeldRange(20, 100, source: 0)]
             $0.dropped = [2]
         }
-        progress.multipart = MultipartUpload {
+    }
+
+    private static var fullUpload: MultipartUpload {
+        MultipartUpload {
             $0.row = 4
             $0.id = text
             $0.key = "k"
@@ -126,7 +111,30 @@ import Testing
                 $0.outcome = .httpError
             }
         }
-        progress.source = 1
+    }
+
+    private static var fullProgress: TaskProgress {
+        var progress = TaskProgress()
+        progress.attempts.record(.status(503, retryAfter: nil), keptOffset: 1 << 20)
+        progress.attempts.firstAttemptAt = Timestamp(milliseconds: 5)
+        progress.attempts.record(.restart, keptOffset: 0)
+        progress.attempts.record(.local, keptOffset: 0)
+        progress.lastAttempt = AttemptRecord(
+            number: 2, startedAt: Timestamp(milliseconds: 5), endedAt: Timestamp(milliseconds: 9), offset: 7,
+            statusCode: 503, error: fullError)
+        progress.bytesFetchedTwice = 2
+        progress.diskPauses = 3
+        progress.diskLosses = 4
+        progress.redirects = [RedirectRecord(statusCode: 302, url: "http://b/")]
+        progress.currentURL = "http://b/"
+        progress.transactions = [fullTransaction, fullTransaction]
+        progress.countOfBytesSent = .min
+        progress.countOfBytesReceived = 4
+        progress.isConfirmed = true
+        progress.restartCause = "c"
+        progress.adoptedFile = "f"
+        progress.node = "n"
+        progress.kept = .segments(fullRecord, fullPoint, source: 1)
         progress.avoidsSegments = true
         progress.uploadURL = "http://u/"
         progress.uploadVersion = 8
@@ -150,6 +158,43 @@ import Testing
         result.contentDigest = ContentDigest(algorithm: .sha256, value: "ab")
         expectFull(result)
         #expect(try returned(result) == result)
+    }
+
+    @Test func `Bytes kept for the next attempt come back as they were`() throws {
+        expectFull(Self.fullUpload)
+        let point = ResumePoint { $0.offset = 7 }
+        let all: [Kept] = [
+            .none, .file(point, source: 0), .file(Self.fullPoint, source: 3),
+            .segments(Self.fullRecord, point, source: 0),
+            .parts(Self.fullUpload, nil), .parts(Self.fullUpload, Self.fullPoint),
+        ]
+        for kept in all {
+            var progress = TaskProgress()
+            progress.kept = kept
+            #expect(try returned(progress) == progress)
+        }
+    }
+
+    @Test func `Progress that an earlier release stored keeps its bytes`() throws {
+        func kept(_ members: String) throws -> Kept {
+            let document = documents.encode(TaskProgress()).dropLast() + Array(",\(members)}".utf8)
+            let text = String(decoding: document, as: UTF8.self).replacing("\"durableOffset\":0,", with: "")
+            return try documents.decode(TaskProgress.self, Array(text.utf8)).kept
+        }
+        let point = #""resume":{"url":"u","lastModifiedIsStrong":false,"offset":5}"#
+        let expected = ResumePoint {
+            $0.url = "u"
+            $0.offset = 5
+        }
+        #expect(try kept(#"\#(point),"durableOffset":5,"source":2"#) == .file(expected, source: 2))
+        let record = SegmentRecord {
+            $0.total = 9
+            $0.held = [HeldRange(0, 5), HeldRange(6, 9)]
+        }
+        let ranges = #""segments":{"total":9,"held":[{"offset":0,"end":5},{"offset":6,"end":9}]}"#
+        #expect(try kept(#"\#(point),"durableOffset":8,\#(ranges)"#) == .segments(record, expected, source: 0))
+        // Without a resume point, bytes were useless then as well.
+        #expect(try kept(#""durableOffset":8"#) == Kept.none)
     }
 
     @Test func `A result with nothing in it comes back as it was`() throws {

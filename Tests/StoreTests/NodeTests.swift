@@ -1,5 +1,6 @@
 import Base
 import Core
+import Formats
 import Glibc
 import SQL
 import TestSupport
@@ -240,13 +241,13 @@ final class NodeTests {
         _ = try await second.store.tasks.command(.resume, task: task.id, at: second.now)
         #expect(try await second.claim().isEmpty)
         var progress = TaskProgress()
-        progress.durableOffset = 17
+        progress.kept = .file(ResumePoint { $0.offset = 17 }, source: 0)
         let aftermath = try await first.settle(Settlement(task: task.id, .interrupted(progress)))
         #expect(aftermath.hasQueuedTasks)
         #expect(try await !second.store.tasks.isTaken(task.id))
         let claimed = try await second.claim()
         #expect(claimed.map(\.id) == [task.id])
-        #expect(claimed.first?.progress.durableOffset == 17)
+        #expect(claimed.first?.progress.kept.count == 17)
     }
 
     @Test func `What a node says of a task that another has taken over changes nothing`() async throws {
@@ -425,8 +426,7 @@ final class NodeTests {
         #expect(try await first.claim().map(\.id) == [task.id])
         var progress = TaskProgress()
         progress.node = "first"
-        progress.resume = ResumePoint()
-        progress.durableOffset = 5
+        progress.kept = .file(ResumePoint { $0.offset = 5 }, source: 0)
         try await first.settle(Settlement(task: task.id, verdict(progress)))
         return task.id
     }
@@ -481,8 +481,11 @@ final class NodeTests {
         let task = try await waiting(
             { progress in
                 var progress = progress
-                progress.segments = SegmentRecord(total: 100)
-                progress.segments?.held = [HeldRange(0, 40)]
+                let record = SegmentRecord {
+                    $0.total = 100
+                    $0.held = [HeldRange(0, 40)]
+                }
+                progress.kept = .segments(record, ResumePoint(), source: 0)
                 return .waitsForDisk(needed: 60, notBefore: first.now, progress)
             }, in: session)
         let here = try await first.store.tasks.waitingForDisk(at: first.now, limit: 9)

@@ -160,7 +160,7 @@ struct ObjectTests {
         var order = fixture.download()
         order.resumeNonce = [2]
         order.progress = TaskProgress()
-        order.progress?.multipart = used
+        order.progress?.kept = .parts(used, nil)
         let next = try await fixture.create(order, in: session)
         #expect(try await useless(fixture) == [])
         fixture.advance(Store.Tasks.resumeDataPeriod)

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Formats
 import TestSupport
 import Testing
 
@@ -123,7 +124,7 @@ struct Walk {
         for _ in 0..<number(1..<4) where !claimed.isEmpty {
             let task = claimed.remove(at: number(0..<claimed.count))
             var progress = TaskProgress()
-            progress.durableOffset = Int64(number(0..<1000))
+            progress.kept = .file(ResumePoint { $0.offset = Int64(number(0..<1000)) }, source: 0)
             switch number(0..<6) {
             case 0, 1:
                 settlements.append(fixture.completion(task, Outcome.allCases[number(0..<5)]))

@@ -81,18 +81,18 @@ struct SettlementTests {
         _ = try await fixture.claim()
         _ = try await fixture.store.tasks.command(.suspend, task: task.id, at: fixture.now)
         var progress = TaskProgress()
-        progress.durableOffset = 1000
+        progress.kept = .file(ResumePoint { $0.offset = 1000 }, source: 0)
         let verdicts: [Settlement.Verdict] = [
             .advanced(progress), .interrupted(progress),
             .retry(at: fixture.now, waitsForConnectivity: false, progress),
             .asked(Question(kind: .challenge), questionId: "q", deadline: fixture.now, progress),
         ]
         for (number, verdict) in verdicts.enumerated() {
-            progress.durableOffset = Int64(number)
+            progress.kept = .file(ResumePoint { $0.offset = Int64(number) }, source: 0)
             try await fixture.settle(Settlement(task: task.id, verdict))
             let stored = try await fixture.store.tasks.read(task.id)
             #expect(stored.phase == .suspended)
-            #expect(stored.progress?.durableOffset == 1000)
+            #expect(stored.progress?.kept.count == 1000)
         }
         #expect(try await fixture.kinds(session) == [])
         try await expectSoundLedger(fixture)
@@ -143,7 +143,7 @@ struct SettlementTests {
         let fixture = try await StoreFixture()
         let task = try await Self.claimedTask(fixture)
         var progress = TaskProgress()
-        progress.durableOffset = 1000
+        progress.kept = .file(ResumePoint { $0.offset = 1000 }, source: 0)
         try await fixture.settle(Settlement(task: task.id, .advanced(progress)))
         if isSuspended { _ = try await fixture.store.tasks.command(.suspend, task: task.id, at: fixture.now) }
         let change = TaskChanges.with {
@@ -156,7 +156,7 @@ struct SettlementTests {
         let stored = try await fixture.store.tasks.read(task.id)
         #expect(stored.phase == (isSuspended ? .suspended : .queued))
         // The bytes went with the content.
-        #expect(stored.progress?.durableOffset == 0)
+        #expect(stored.progress?.kept == Kept.none)
         try await expectSoundLedger(fixture)
     }
 
@@ -171,7 +171,7 @@ struct SettlementTests {
         #expect(try await fixture.settle(failed).filesToRemove == ["partial/\(tasks[0].rawValue)"])
         #expect(try await fixture.settle(fixture.completion(tasks[1])).filesToRemove == [])
         var progress = TaskProgress()
-        progress.durableOffset = 10
+        progress.kept = .file(ResumePoint { $0.offset = 10 }, source: 0)
         try await fixture.settle(
             Settlement(task: tasks[2], .retry(at: fixture.now, waitsForConnectivity: false, progress)))
         let (_, cancelled) = try await fixture.store.tasks.command(

@@ -66,7 +66,7 @@ import Testing
             try await scene.service.kill()
             try await eventually("the origin has noticed") { scene.origin.requests("/large").last?.isOver == true }
             let request = try #require(scene.origin.requests("/large").last)
-            let recorded = try await scene.storedProgress()?.resume?.offset ?? 0
+            let recorded = try await scene.storedProgress()?.kept.point?.offset ?? 0
             kills.append(
                 Kill(
                     start: Self.start(request), sent: Self.start(request) + request.bytesSent,

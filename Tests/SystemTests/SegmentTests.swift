@@ -30,7 +30,7 @@ import Testing
             }
             try await scene.service.kill()
             let progress = try await scene.storedProgress()
-            let record = try #require(progress?.segments, "\(progress as Any)")
+            let record = try #require(progress?.kept.segments, "\(progress as Any)")
             let partial = "\(scene.service.data.file("data"))/partial/1"
             lost += Self.bytes(of: Array(whole[..<added]), in: readFile(partial) ?? [], outside: record)
             if kill == 1 { Self.write(whole[added...], to: partial, at: added) }

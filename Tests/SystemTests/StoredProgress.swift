@@ -53,6 +53,6 @@ extension Scene {
     }
 
     private func hasRecorded(_ count: Int, _ row: Int64, in database: String) async throws -> Bool {
-        try await storedProgress(ofTask: row, in: database)?.resume.map { $0.offset >= Int64(count) } ?? false
+        try await storedProgress(ofTask: row, in: database)?.kept.point.map { $0.offset >= Int64(count) } ?? false
     }
 }

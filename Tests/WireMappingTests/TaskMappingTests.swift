@@ -1,4 +1,5 @@
 import Core
+import Formats
 import Testing
 import Wire
 
@@ -119,7 +120,7 @@ typealias WireJSON = Wire.JSON
     @Test func `A waiting task tells its next attempt and what went wrong`() throws {
         var progress = Core.TaskProgress()
         progress.attempts.attempts = 1
-        progress.durableOffset = 3
+        progress.kept = .file(ResumePoint { $0.offset = 3 }, source: 0)
         progress.lastAttempt = AttemptRecord(
             number: 1, startedAt: Records.time, endedAt: Records.time, offset: 0, statusCode: nil,
             error: Core.TaskError(

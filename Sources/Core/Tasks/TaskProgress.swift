@@ -4,18 +4,10 @@ package import Formats
 package struct TaskProgress: Shape {
     package var attempts = AttemptLedger()
     package var lastAttempt: AttemptRecord?
-    package var resume: ResumePoint?
-    /// The durable offset of the partial file.
-    package var durableOffset: Int64 = 0
+    /// The bytes of the content that the next attempt need not fetch again.
+    package var kept = Kept.none
     /// The node whose disk has the partial file, if there are many nodes: other nodes cannot use the file.
     package var node: String?
-    /// The durable ranges of a segmented content; ``resume`` then has its validators, and the bytes before the first
-    /// gap.
-    package var segments: SegmentRecord?
-    /// The parts of the content in its bucket; ``resume`` continues after them.
-    package var multipart: MultipartUpload?
-    /// The source of ``resume``: 0 is the task's own URL, followed by its mirrors.
-    package var source = 0
     /// Whether segments failed, so that only one request at a time is sent, to the task's own URL.
     package var avoidsSegments = false
     /// The number of bytes that must be received again, because they were unrecorded at a kill or could not be resumed.
@@ -52,23 +44,15 @@ package struct TaskProgress: Shape {
 
     /// Discards everything from which the task could resume.
     package mutating func forgetBytes() {
-        resume = nil
-        segments = nil
-        multipart = nil
-        source = 0
-        durableOffset = 0
+        kept = .none
         bytesInMemory = 0
     }
 
     package mutating func visit(_ members: inout some MemberVisitor) {
         members.member("attempts", &attempts)
         members.optional("lastAttempt", &lastAttempt)
-        members.optional("resume", &resume)
-        members.member("durableOffset", &durableOffset)
+        kept.visit(&members)
         members.optional("node", &node)
-        members.optional("segments", &segments)
-        members.optional("multipart", &multipart)
-        members.sparse("source", &source, unless: 0)
         members.sparse("avoidsSegments", &avoidsSegments, unless: false)
         members.sparse("bytesFetchedTwice", &bytesFetchedTwice, unless: 0)
         members.sparse("bytesInMemory", &bytesInMemory, unless: 0)
@@ -101,7 +85,7 @@ package struct TaskProgress: Shape {
     }
 
     /// The number of bytes that the next attempt need not transfer again.
-    package var keptOffset: Int64 { segments?.count ?? resume?.offset ?? uploadOffset ?? 0 }
+    package var keptOffset: Int64 { kept.count ?? uploadOffset ?? 0 }
 
     /// The maximum number of requests whose metrics are stored; the latest are kept.
     package static let transactionsKept = 64

@@ -95,10 +95,7 @@ extension TaskProgress {
     /// Records that the kept bytes were discarded, so that other transfers have space.
     package mutating func loseContent() {
         noteFetchedTwice(keptOffset)
-        resume = nil
-        segments = nil
-        source = 0
-        durableOffset = 0
+        forgetBytes()
         restartCause = "diskFull"
         diskLosses += 1
     }

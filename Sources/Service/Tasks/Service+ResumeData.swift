@@ -66,7 +66,7 @@ extension Service {
         await waitUntilStopped(task.id)
         let stopped = try await store.tasks.read(task.id)
         // The file stays where it is.
-        guard let progress = stopped.progress, let point = progress.resume, progress.keptOffset > 0,
+        guard let progress = stopped.progress, let point = progress.kept.point, progress.keptOffset > 0,
             let kept = try await keptBytes(of: stopped)
         else {
             _ = try await command(.cancel(reason: nil), task: task.id)
@@ -90,8 +90,8 @@ extension Service {
             $0.nonce = nonce.base64URL
             $0.request = task.specification.request
             $0.point = point
-            $0.segments = progress.segments
-            $0.source = progress.source
+            $0.segments = progress.kept.segments
+            $0.source = progress.kept.source
         }
         return .data(sealer.seal(token.bytesAtRest, boundTo: Self.tokenContext + "/\(task.app.rawValue)").base64URL)
     }
@@ -108,7 +108,7 @@ extension Service {
     /// The place of a task's bytes: its upload, the file that it was created to resume and has not adopted yet, or its
     /// own partial file.
     private func keptBytes(of task: TaskRecord) async throws -> KeptBytes? {
-        if let upload = task.progress?.multipart { return upload.parts.isEmpty ? nil : .upload(upload) }
+        if let upload = task.progress?.kept.parts { return upload.parts.isEmpty ? nil : .upload(upload) }
         for file in [task.progress?.adoptedFile, folder.partial(task.id.rawValue)] {
             if let file, try await folder.size(file) != nil { return .file(file) }
         }
@@ -139,16 +139,11 @@ extension Service {
         switch kept {
         case nil: break
         case .upload(let upload):
-            progress.resume = point
-            progress.multipart = upload
-            progress.durableOffset = progress.keptOffset
+            progress.kept = .parts(upload, point)
         case .file(let file):
             guard let size = try await folder.size(file) else { break }
             if size >= segments?.end ?? point.offset {
-                progress.resume = point
-                progress.segments = segments
-                progress.source = source
-                progress.durableOffset = progress.keptOffset
+                progress.kept = Kept(point, segments, source: source)
                 progress.adoptedFile = file
                 progress.node = store.node
             } else {
@@ -163,7 +158,7 @@ extension Service {
     /// creates the retry spends them.
     func keptForRetry(of task: TaskRecord) async throws -> (progress: TaskProgress, nonce: [UInt8])? {
         guard task.outcome == .failed || task.outcome == .cancelled, task.specification.kind == .download,
-            let last = task.result?.progress, let point = last.resume
+            let last = task.result?.progress, let point = last.kept.point
         else { return nil }
         let nonce = Store.Tasks.nonceOfRetry(task.id)
         guard try await store.tasks.kept(for: nonce, app: task.app, at: clock.now) != nil else { return nil }
@@ -172,6 +167,6 @@ extension Service {
         guard await !scheduler.isTransferring(task.id),
             let kept = try await store.tasks.kept(for: nonce, app: task.app, at: clock.now)
         else { return nil }
-        return (try await progress(continuing: kept, point, last.segments, source: last.source), nonce)
+        return (try await progress(continuing: kept, point, last.kept.segments, source: last.kept.source), nonce)
     }
 }

@@ -223,7 +223,7 @@ extension LiveState.Sample {
     /// The stored state of a transfer at another node.
     fileprivate init(stored progress: TaskProgress) {
         self.init(
-            phase: .receiving, received: progress.segments?.count ?? progress.resume?.offset ?? 0,
-            sent: progress.uploadOffset ?? 0, expected: progress.resume?.totalLength)
+            phase: .receiving, received: progress.kept.count ?? 0,
+            sent: progress.uploadOffset ?? 0, expected: progress.kept.point?.totalLength)
     }
 }

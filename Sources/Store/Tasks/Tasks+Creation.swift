@@ -141,7 +141,7 @@ extension Store.Tasks {
         guard let id = batch.numbers.popFirst().map(TaskID.init) else {
             preconditionFailure("more tasks than the batch has")
         }
-        if new.resumeNonce != nil, let upload = new.progress?.multipart { try adopt(upload, for: id, db) }
+        if new.resumeNonce != nil, let upload = new.progress?.kept.parts { try adopt(upload, for: id, db) }
         if let name = specification.clientTaskId, let fingerprint { batch.existing[name] = (id, fingerprint) }
         if let original = specification.retryOf {
             try db.execute(

@@ -41,7 +41,7 @@ extension Store.Tasks {
                 var progress = try self.progress(of: live)
                 if let count = unrecorded(id, progress) {
                     if live.kind == .download { progress.noteFetchedTwice(count) }
-                    if progress.resume == nil { recovered.useless.append(Self.partialFile(id)) }
+                    if progress.kept.point == nil { recovered.useless.append(Self.partialFile(id)) }
                 }
                 let crashes = live.crashes + (afterCrash ? 1 : 0)
                 switch Quarantine.verdict(after: crashes) {

@@ -93,15 +93,14 @@ extension Store.Tasks {
 
     /// Keeps the bytes of a failed or cancelled download for its retry, if they can be resumed and fit the app's quota.
     /// They count as stored, like resume data.
-    ///
-    /// - Parameter leavesPartialFile: Whether the transfer has ended and left a partial file.
     func keepForRetry(
-        _ live: LiveTask, _ outcome: Outcome, _ progress: TaskProgress, leavesPartialFile: Bool,
-        _ session: SessionEntry, _ transaction: Transaction
+        _ live: LiveTask, _ outcome: Outcome, _ progress: TaskProgress, _ session: SessionEntry,
+        _ transaction: Transaction
     ) throws {
         let db = transaction.db
         let length = progress.keptOffset
-        guard outcome == .failed || outcome == .cancelled, live.kind == .download, progress.resume != nil, length > 0,
+        guard outcome == .failed || outcome == .cancelled, live.kind == .download, progress.kept.point != nil,
+            length > 0,
             session.state == .active, !session.isForgotten
         else { return }
         let nonce = Self.nonceOfRetry(live.id)
@@ -112,7 +111,7 @@ extension Store.Tasks {
         let limits = try store.apps.read(session.app, db)?.limits
         let stored = try usage(of: session.app, db).stored + transaction.stored(of: session.app)
         guard let limits, stored + length <= limits.maximumStoredBytes else { return }
-        if let upload = progress.multipart {
+        if let upload = progress.kept.parts {
             // A transfer in flight may still add parts.
             guard live.life.phase != .active || outcome == .failed, !upload.parts.isEmpty, upload.whole == nil else {
                 return
@@ -130,7 +129,6 @@ extension Store.Tasks {
                 """, nonce, session.app.rawValue, length, expiresAt, upload.row, documents.encode(upload))
             try db.execute("UPDATE bucket_upload SET task = 0, due_at = ?2 WHERE id = ?1", upload.row, expiresAt)
         } else {
-            guard leavesPartialFile || progress.adoptedFile != nil || progress.durableOffset > 0 else { return }
             try db.execute(
                 """
                 INSERT INTO resume_data (nonce, app, file, length, expires_at, node) \

@@ -252,7 +252,7 @@ extension Store.Tasks {
             live.id.rawValue, outcome.rawValue, documents.encode(result), now.milliseconds, seq, life.state.rawValue,
         ])
         if let content { try insert(content, of: live, seq: seq, transaction) }
-        try keepForRetry(live, outcome, result.progress, leavesPartialFile: leavesPartialFile, session, transaction)
+        try keepForRetry(live, outcome, result.progress, session, transaction)
         // The transfer of an active task may still write. Its last settlement discards the file then.
         if leavesPartialFile || (live.life.phase != .active && live.progress != nil && content == nil) {
             let partial = Self.partialFile(live.id)

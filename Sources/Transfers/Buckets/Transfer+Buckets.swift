@@ -15,14 +15,14 @@ extension Transfer {
     /// The object that the current request's content becomes: the one that the app named, or the one of the upload that
     /// is continued; nil for a new one.
     var knownDestination: ObjectDestination? {
-        specification.destinationObject ?? progress.multipart?.key.map(ObjectDestination.init(content:))
+        specification.destinationObject ?? progress.kept.parts?.key.map(ObjectDestination.init(content:))
     }
 
     /// Whether the current request goes to the bucket of the task's object.
     var isAtBucket: Bool { specification.request.object != nil && request.url.origin == taskURL.origin }
 
     /// The number of parts in the bucket after which the current request resumes.
-    var storedParts: Int { attempt.resuming == nil ? 0 : progress.multipart?.parts.count ?? 0 }
+    var storedParts: Int { attempt.resuming == nil ? 0 : progress.kept.parts?.parts.count ?? 0 }
 }
 
 extension MultipartUpload {

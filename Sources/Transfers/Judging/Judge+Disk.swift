@@ -21,7 +21,7 @@ extension Judge {
     /// The length of the whole content, if it is known.
     var announcedTotal: Int64? {
         if let segmented = transfer.segmented { return segmented.plan.total }
-        guard let head = result.head else { return progress.resume?.totalLength }
+        guard let head = result.head else { return progress.kept.point?.totalLength }
         guard let length = ContentLength.parse(head.fields).value else { return nil }
         guard case .append(let offset) = verdict else { return length }
         let (total, overflow) = length.addingReportingOverflow(offset)

@@ -6,12 +6,12 @@ extension Judge {
     mutating func keepParts() {
         // The bytes lost from memory are counted here.
         progress.bytesInMemory = 0
-        guard progress.resume != nil, progress.multipart.map({ !$0.parts.isEmpty }) ?? false, canGoOn else {
+        guard progress.kept.point != nil, progress.kept.parts.map({ !$0.parts.isEmpty }) ?? false, canGoOn else {
             if lengthAtHand > 0 { progress.restartCause = "notResumable" }
             progress.noteFetchedTwice(lengthAtHand)
             return progress.forgetBytes()
         }
-        progress.noteFetchedTwice(lengthAtHand - (progress.multipart?.length ?? 0))
+        progress.noteFetchedTwice(lengthAtHand - (progress.kept.parts?.length ?? 0))
     }
 
     /// Whether the parts in the bucket remain usable after the response or its absence.

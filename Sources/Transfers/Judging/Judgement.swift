@@ -169,7 +169,7 @@ struct Judge {
         if transfer.writesObject { return keepParts() }
         guard isDownload, case .file(_, let length) = result.received, var point = resumePoint() else {
             if let kept = transfer.attempt.resuming, result.head == nil, case .file = result.received {
-                progress.resume = kept
+                progress.kept = .file(kept, source: progress.kept.source)
             } else if transfer.attempt.resuming == nil || result.head != nil {
                 if hasContent { progress.restartCause = "notResumable" }
                 progress.noteFetchedTwice(lengthAtHand)
@@ -178,8 +178,7 @@ struct Judge {
             return
         }
         point.reach(length, digest: result.partialSHA256?.hexadecimal ?? (length == point.offset ? point.digest : nil))
-        progress.resume = point
-        progress.durableOffset = length
+        progress.kept = .file(point, source: progress.kept.source)
     }
 
     /// Whether bytes of the content came, rather than of an error page.
@@ -300,7 +299,7 @@ struct Judge {
         if let segmented = transfer.segmented {
             segmented.store(in: &progress)
         } else if transfer.attempt.resuming == nil {
-            progress.resume = nil
+            progress.kept = .none
         }
         return .retry(at: at, pause: pause(head))
     }
@@ -347,11 +346,7 @@ struct Judge {
         result.error = error
         result.response = self.result.head.map { TaskResponse($0, url: transfer.request.url) }
         if let total = length(ofWhole: content) { result.response?.expectedContentLength = total }
-        if !keepsBytes {
-            result.progress.resume = nil
-            result.progress.segments = nil
-            result.progress.multipart = nil
-        }
+        if !keepsBytes { result.progress.kept = .none }
         result.progress.uploadURL = nil
         return .finish(outcome, result, content)
     }

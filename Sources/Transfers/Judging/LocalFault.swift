@@ -136,7 +136,7 @@ extension Settlement.Verdict {
         switch self {
         case .retry(_, _, let progress), .asked(_, _, _, let progress), .interrupted(let progress),
             .waitsForDisk(_, _, let progress):
-            progress.resume == nil
+            progress.kept.point == nil
         case .completed, .advanced: false
         }
     }

@@ -56,12 +56,7 @@ struct SegmentedTransfer: Sendable {
     var bytesReceived: Int64 = 0
 
     /// Notes the ranges that are on disk, so that they can be stored.
-    func store(in progress: inout TaskProgress) {
-        let record = plan.record
-        progress.segments = record
-        progress.resume?.reach(record.contiguous, digest: nil)
-        progress.durableOffset = record.count
-    }
+    func store(in progress: inout TaskProgress) { progress.kept.keep(plan.record) }
 
     /// The result of the last connection, as that of one request for the whole content, which has been read once more.
     func result(ofWhole last: ExchangeResult) -> ExchangeResult {
@@ -99,7 +94,7 @@ extension Transfer {
 
     /// The maximum number of bytes that one connection has received and whose offset is not stored yet.
     var maximumUnrecordedOfEach: Int64 {
-        ServiceSettings.maximumUnrecorded / Int64(maximumConnections(for: progress.resume?.totalLength))
+        ServiceSettings.maximumUnrecorded / Int64(maximumConnections(for: progress.kept.point?.totalLength))
     }
 
     /// The URL of a source: 0 is the task's own URL, then its mirrors.
@@ -142,7 +137,7 @@ extension Transfer {
         case .failed(let fault):
             switch fault {
             case .disk, .prefixMissing, .badRequest, .nameNotAsked: return nil
-            case _ where result.length > 0 && progress.resume != nil: return nil
+            case _ where result.length > 0 && progress.kept.point != nil: return nil
             default: break
             }
         case .complete:
@@ -165,7 +160,7 @@ extension Transfer {
 
     /// The segments from which an interrupted task resumes; nil if it had none.
     var restoredSegments: SegmentedTransfer? {
-        guard comesInParts, let point = progress.resume, let record = progress.segments, record.isSound,
+        guard comesInParts, case .segments(let record, let point, _) = progress.kept, record.isSound,
             point.totalLength == record.total, record.count < record.total
         else { return nil }
         let plan = segmentation(record)

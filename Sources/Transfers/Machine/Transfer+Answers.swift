@@ -30,11 +30,9 @@ extension Transfer {
             effects.append(resumption(at: offset, of: attempt.resuming?.totalLength, cause: "interrupted"))
         case .append, .restartWithThisBody:
             let isRestart = judgement.verdict == .restartWithThisBody
-            progress.resume = ResumePoint.make(
+            let point = ResumePoint.make(
                 from: head, method: request.method, url: request.url.text, receivedAt: world.now)
-            progress.source = progress.resume == nil ? 0 : request.source
-            progress.multipart = nil
-            progress.durableOffset = 0
+            progress.kept = point.map { .file($0, source: request.source) } ?? .none
             if isRestart { progress.noteFetchedTwice(attempt.resuming?.offset ?? 0) }
             if let cause = attempt.restartCause ?? (isRestart ? "resourceChanged" : nil) {
                 effects.append(resumption(at: 0, of: ContentLength.parse(head.fields).value, cause: cause))
@@ -58,11 +56,10 @@ extension Transfer {
     /// Has an offset stored, if the content can be resumed.
     mutating func note(durable offset: Int64, _ digest: [UInt8]?, of exchange: ExchangeID) -> [Effect] {
         if segmented?.connections[exchange] != nil { return note(segment: offset, of: exchange) }
-        guard exchange == self.exchange, progress.resume != nil else {
+        guard exchange == self.exchange, progress.kept.point != nil else {
             return [.record(exchange, offset, isStored: false)]
         }
-        progress.resume?.reach(offset, digest: digest?.hexadecimal)
-        progress.durableOffset = offset
+        progress.kept.reach(offset, digest: digest?.hexadecimal)
         return [.record(exchange, offset, isStored: true), .advance()]
     }
 
@@ -71,9 +68,9 @@ extension Transfer {
     mutating func note(_ part: ContentPart, of exchange: ExchangeID) -> [Effect] {
         guard exchange == self.exchange else { return [] }
         if case .asking = stage { stage = .writing(Writing(exchange: exchange)) }
-        progress.bytesInMemory = part.end - (progress.multipart?.length ?? 0)
+        progress.bytesInMemory = part.end - (progress.kept.parts?.length ?? 0)
         // Stored, so that the lost bytes are known after a kill.
-        return [.write(part)] + (progress.resume == nil ? [] : [.advance()])
+        return [.write(part)] + (progress.kept.point == nil ? [] : [.advance()])
     }
 
     mutating func note(_ news: ObjectWriter.News, of exchange: ExchangeID, _ world: Surroundings) -> [Effect] {
@@ -94,10 +91,8 @@ extension Transfer {
     /// Has the uploaded length of the content stored, and then reported to the exchange.
     private mutating func note(stored upload: MultipartUpload, of exchange: ExchangeID) -> [Effect] {
         let offset = upload.length
-        progress.multipart = upload
-        guard progress.resume != nil else { return [.record(exchange, offset, isStored: false)] }
-        progress.resume?.reach(offset, digest: nil)
-        progress.durableOffset = offset
+        progress.kept.keep(upload)
+        guard progress.kept.point != nil else { return [.record(exchange, offset, isStored: false)] }
         progress.bytesInMemory = 0
         return [.record(exchange, offset, isStored: true), .advance()]
     }

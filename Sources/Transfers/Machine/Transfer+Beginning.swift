@@ -15,7 +15,7 @@ extension Transfer {
             progress.adoptedFile = nil
             effects.append(.adopt(file: file))
         }
-        if progress.multipart?.whole != nil {
+        if progress.kept.parts?.whole != nil {
             stage = .finishing
             return effects + [.completeObject]
         }
@@ -23,7 +23,7 @@ extension Transfer {
             stage = .fetchingBody
             return effects + [.fetchBody]
         }
-        return effects + (progress.segments == nil ? ready(world) : [.find])
+        return effects + (progress.kept.segments == nil ? ready(world) : [.find])
     }
 
     private mutating func ready(_ world: Surroundings) -> [Effect] {
@@ -34,10 +34,10 @@ extension Transfer {
     /// Resumes a download from its interrupted segments, unless the partial file does not match them.
     mutating func restoreSegments(_ size: Int64?, _ world: Surroundings) -> [Effect] {
         guard case .ready = stage else { return [] }
-        guard let record = progress.segments else { return ready(world) }
+        guard let record = progress.kept.segments else { return ready(world) }
         guard let segmented = restoredSegments else {
             // The bytes before the first gap can be resumed with one request.
-            progress.segments = nil
+            progress.kept.forgetRanges()
             return ready(world)
         }
         if record.held.isEmpty {

@@ -78,7 +78,7 @@ extension Transfer {
 
     private func sink(_ resources: Resources) -> SinkPlan {
         let resuming = attempt.resuming
-        if writesObject { return .parts(resuming == nil ? nil : progress.multipart?.plan, after: storedParts) }
+        if writesObject { return .parts(resuming == nil ? nil : progress.kept.parts?.plan, after: storedParts) }
         let path = partialFile(resources.folder)
         if comesInParts, resuming == nil { return .stretch(path: path, from: 0, sync: resources.sync) }
         return .content(

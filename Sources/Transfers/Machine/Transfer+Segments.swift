@@ -14,7 +14,7 @@ extension Transfer {
         _ exchange: ExchangeID, _ head: ResponseHead, _ verdict: ResumeVerdict?
     ) -> [Effect] {
         guard case .append(let offset)? = verdict, offset == attempt.resuming?.offset ?? 0,
-            let point = progress.resume, let total = point.totalLength, offset < total,
+            let point = progress.kept.point, let total = point.totalLength, offset < total,
             point.allowsSegments(head), hasPieces(of: total), stop == nil
         else { return [.setMaximumUnrecorded(exchange, ServiceSettings.maximumUnrecorded)] }
         let source = request.source

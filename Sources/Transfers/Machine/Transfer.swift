@@ -100,15 +100,16 @@ struct Transfer: Sendable {
     }
 
     /// Whether the fetched or sent bytes remain usable after an interruption.
-    var canGoOnLater: Bool { progress.resume != nil || progress.segments != nil || attempt.upload?.resource != nil }
+    var canGoOnLater: Bool { progress.kept.point != nil || attempt.upload?.resource != nil }
 
     /// The progress with a content that is complete in the partial file and could not be put in its place.
     func progressOfWhole(_ source: Judgement.ContentSource) -> TaskProgress {
         var progress = progress
-        guard case .partialFile(let length, let digest) = source, progress.resume != nil else { return progress }
-        progress.resume?.reach(length, digest: digest.hexadecimal)
-        progress.segments = nil
-        progress.durableOffset = length
+        guard case .partialFile(let length, let digest) = source, let point = progress.kept.point else {
+            return progress
+        }
+        progress.kept = .file(point, source: progress.kept.source)
+        progress.kept.reach(length, digest: digest.hexadecimal)
         return progress
     }
 }
@@ -172,12 +173,12 @@ extension Transfer {
         var progress = task.progress
         progress.loseMemory()
         progress.redirects = []
-        hasPartialFile = progress.resume != nil && progress.multipart == nil
+        hasPartialFile = progress.kept.point != nil && progress.kept.parts == nil
         // Bytes that were written to another place are useless.
-        let isInBucket = progress.multipart?.canBeGoneOnWith(specification, progress.resume) ?? false
-        if writesObject ? !isInBucket : progress.multipart != nil { progress.forgetBytes() }
+        let isInBucket = progress.kept.parts?.canBeGoneOnWith(specification, progress.kept.point) ?? false
+        if writesObject ? !isInBucket : progress.kept.parts != nil { progress.forgetBytes() }
         if !writesObject, let node {
-            if let other = progress.node, other != node, progress.resume != nil {
+            if let other = progress.node, other != node, progress.kept.point != nil {
                 progress.restartCause = "partialFileMissing"
                 progress.forgetBytes()
                 progress.adoptedFile = nil
@@ -190,9 +191,9 @@ extension Transfer {
             request: Attempt.Request(
                 url: taskURL, method: specification.request.method, headers: ownHeaders, sendsBody: task.body != nil))
         attempt.resuming =
-            specification.kind == .download ? progress.resume.flatMap { $0.offset > 0 ? $0 : nil } : nil
+            specification.kind == .download ? progress.kept.point.flatMap { $0.offset > 0 ? $0 : nil } : nil
         attempt.restartCause = attempt.resuming == nil ? progress.restartCause : nil
-        if progress.source > 0 { turn(to: progress.source) }
+        if progress.kept.source > 0 { turn(to: progress.kept.source) }
     }
 
     /// The header fields of the first request: the task's own override the session's, and both override the defaults.

@@ -39,7 +39,7 @@ extension Scheduler {
             disk: engine.disk.of(transfer.task.app.rawValue), clock: clock
         ) { inbox.tell(.event(id, Incident(.wrote(exchange, $0)))) }
         flights[id]?.writer = writer
-        let (upload, algorithms) = (transfer.progress.multipart, transfer.specification.digestsWanted)
+        let (upload, algorithms) = (transfer.progress.kept.parts, transfer.specification.digestsWanted)
         turn.errands.append { await writer.run(goingOnWith: upload, algorithms) }
         return writer
     }
@@ -57,12 +57,14 @@ extension Scheduler {
         var whole = MultipartUpload.Whole()
         (whole.length, whole.digest, whole.response, whole.outcome) = (length, digest, taskResult.response, outcome)
         var transfer = transfer
-        transfer.progress.multipart = finish.written?.upload
-        transfer.progress.multipart?.whole = whole
+        if var upload = finish.written?.upload {
+            upload.whole = whole
+            transfer.progress.kept = .parts(upload, transfer.progress.kept.point)
+        }
         transfer.progress.bytesInMemory = 0
         let progress = transfer.progress
         await finishObject(transfer, taskResult, settlement) { [whole] finisher in
-            guard let upload = progress.multipart else {
+            guard let upload = progress.kept.parts, upload.whole != nil else {
                 throw BucketFault.unexpected("No part of the content was written.")
             }
             // Stored before, so that a start after a crash does not fetch everything again.
@@ -75,7 +77,7 @@ extension Scheduler {
 
     /// Completes the object from the parts that an earlier attempt has uploaded.
     func completeObject(_ transfer: Transfer) async {
-        guard let upload = transfer.progress.multipart, let whole = upload.whole else { return }
+        guard let upload = transfer.progress.kept.parts, let whole = upload.whole else { return }
         var result = TaskResult(progress: transfer.progress)
         result.progress.forgetBytes()
         result.response = whole.response
