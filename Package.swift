@@ -47,6 +47,7 @@ let package = Package(
         .target(name: "CPage", exclude: ["site"]),
 
         library("Formats", []),
+        library("Options", []),
         library("Core", ["Formats"]),
         library("Base", ["CCrypto", "CLinux", "CZlib", "Formats"]),
         library("Wire", ["Formats"]),
@@ -78,14 +79,14 @@ let package = Package(
                 "Base", "Buckets", "Core", "Wire", "SQL", "Files", "TransferEngine", "HTTPServer", "Store",
                 "Transfers", "Service",
                 "Launches",
-                "API", "CLinux",
+                "API", "CLinux", "Options",
             ],
             swiftSettings: strict),
         library("URLSessionClient", ["Wire"]),
         // Stands before libcurl's function of the same name in the command line alone.
         .target(name: "CTrust"),
         .executableTarget(
-            name: "urlsession", dependencies: ["URLSessionClient", "Wire", "CTrust"], swiftSettings: strict,
+            name: "urlsession", dependencies: ["URLSessionClient", "Wire", "Options", "CTrust"], swiftSettings: strict,
             // Where FoundationNetworking is a library of its own, it sees only what the program exports.
             linkerSettings: [
                 .unsafeFlags(["-Xlinker", "--export-dynamic-symbol=curl_easy_init"], .when(platforms: [.linux]))
@@ -93,7 +94,7 @@ let package = Package(
 
         // The examples' own packages build them for a reader; here they are built to be tested.
         .executableTarget(
-            name: "swift-receiver", dependencies: ["URLSessionClient", "Wire"],
+            name: "swift-receiver", dependencies: ["URLSessionClient"],
             path: "examples/swift-receiver/Sources/receiver"),
         .executableTarget(
             name: "first-download", dependencies: ["URLSessionClient"], path: "examples/first-download"),
@@ -106,7 +107,7 @@ let package = Package(
         tests("CoreTests", ["Core", "Formats", "TestSupport"]),
         tests("BaseTests", ["Base", "Formats"]),
         tests("WireTests", ["Wire"]),
-        tests("URLSessionClientTests", ["URLSessionClient", "Wire", "TestSupport", "urlsession"]),
+        tests("URLSessionClientTests", ["URLSessionClient", "Wire", "Options", "TestSupport", "urlsession"]),
         tests("SQLTests", ["SQL", "Base", "TestSupport"]),
         tests("FilesTests", ["Files", "Base", "Formats", "TestSupport"]),
         tests("TransferEngineTests", ["TransferEngine", "Files", "Base", "Core", "Formats", "TestSupport"]),

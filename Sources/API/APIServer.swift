@@ -18,7 +18,6 @@ package final class APIServer: Sendable {
     let held: HeldRequests
     let limiter: RateLimiter?
     let admissions = Admissions()
-    /// The JSON bodies in flight.
     let bodies: MemoryBudget
     /// Events read for streams whose clients have not received them yet.
     let streamed = MemoryBudget(bytes: 32 << 20)
@@ -55,13 +54,11 @@ package final class APIServer: Sendable {
     /// The routes of a node that serves no other requests.
     package var ownRouter: Router { Router(systemRoutes + nodeRoutes, options: options) }
 
-    /// Replaces the admin key by another one, given as its SHA-256.
     package func adminKeyChanged(hash: [UInt8]) {
         authenticator.adminKeyChanged(hash: hash)
         admissions.revoke { $0 == .operator }
     }
 
-    /// Counts and logs a request after its response.
     package func observe(_ observation: Observation) {
         requests.withLock { $0 }?.count(observation)
         guard log.shows(.debug) else { return }

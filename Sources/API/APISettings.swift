@@ -1,6 +1,5 @@
 package import Core
 
-/// The operator's settings for the API.
 package struct APISettings: Sendable {
     /// A key that is part of the configuration instead of the store, such as the key of `--dev`.
     package struct LiteralKey: Sendable {

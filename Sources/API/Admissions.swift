@@ -11,35 +11,23 @@ final class Admissions: Sendable {
         var requests: [UInt64: (caller: Caller, client: ClientGone)] = [:]
     }
 
-    /// One request in flight, until the value is destroyed.
-    final class Admission: Sendable {
-        private let admissions: Admissions
-        private let number: UInt64
-
-        fileprivate init(_ admissions: Admissions, _ number: UInt64) {
-            self.admissions = admissions
-            self.number = number
-        }
-
-        deinit { admissions.state.withLock { _ = $0.requests.removeValue(forKey: number) } }
-    }
-
     private let state = Locked(State())
 
     var revocations: UInt64 { state.withLock { $0.revocations } }
 
-    /// The callers of all requests in flight.
     var callers: Set<Caller> { state.withLock { Set($0.requests.values.map(\.caller)) } }
 
     /// Admits a request; `nil` if a key was revoked since `revocations` was read, which may be the caller's.
-    func admit(_ caller: Caller, _ client: ClientGone, since revocations: UInt64) -> Admission? {
+    func admit(_ caller: Caller, _ client: ClientGone, since revocations: UInt64) -> Hold? {
         let number = state.withLock { state -> UInt64? in
             guard state.revocations == revocations else { return nil }
             state.last += 1
             state.requests[state.last] = (caller, client)
             return state.last
         }
-        return number.map { Admission(self, $0) }
+        return number.map { number in
+            Hold { [self] in state.withLock { _ = $0.requests.removeValue(forKey: number) } }
+        }
     }
 
     /// Ends the requests of the callers for which `isRevoked` is true.

@@ -1,5 +1,4 @@
 import Base
-import Core
 import Formats
 import HTTPServer
 import Service
@@ -7,10 +6,8 @@ import Wire
 import WireMapping
 
 extension Call {
-    /// Whether the body is lines of JSON.
     var hasLines: Bool { bodyType == MediaTypes.lines }
 
-    /// Whether the body is a Metalink document.
     var hasMetalink: Bool { bodyType == Metalink.mediaType }
 
     /// The media type of the body, nil if the service cannot read it.

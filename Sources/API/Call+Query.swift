@@ -4,12 +4,10 @@ import Wire
 import WireMapping
 
 extension Call {
-    /// The value of a query parameter.
     func query(_ name: String) -> String? {
         request.query.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
     }
 
-    /// A whole number.
     func queryInteger(_ name: String, in range: ClosedRange<Int64>) throws -> Int64? {
         guard let text = query(name) else { return nil }
         guard let number = Int64(digits: text), range.contains(number) else {
@@ -19,7 +17,6 @@ extension Call {
         return number
     }
 
-    /// A number, possibly with a fraction.
     func queryNumber(_ name: String, in range: ClosedRange<Double>) throws -> Double? {
         guard let text = query(name) else { return nil }
         let isNumber = text.utf8.allSatisfy { Bytes.isDigit($0) || $0 == UInt8(ascii: ".") }
@@ -55,7 +52,6 @@ extension Call {
             })
     }
 
-    /// A text.
     func queryText(_ name: String, _ rule: TextRule = .length(1...256)) throws -> String? {
         guard let text = query(name) else { return nil }
         if let detail = rule.violation(in: text) { throw Problem.query(name, detail) }
@@ -76,7 +72,6 @@ extension Call {
         }
     }
 
-    /// A time.
     func queryTime(_ name: String) throws -> Timestamp? {
         guard let text = query(name)?.restoringOffsetSign else { return nil }
         if let detail = TextRule.timestamp.violation(in: text) { throw Problem.query(name, detail) }
@@ -162,12 +157,10 @@ extension Call {
 }
 
 extension Problem {
-    /// A fault of a query parameter.
     static func query(_ name: String, _ detail: String) -> Problem {
         Problem(.invalidValue, "\(name): \(detail)", errors: [Entry(parameter: name, detail: detail)])
     }
 
-    /// A fault of a header field.
     static func header(_ name: String, _ detail: String) -> Problem {
         Problem(.invalidValue, "\(name): \(detail)")
     }

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Formats
 import HTTPServer
 import Wire
 import WireMapping
@@ -16,7 +17,6 @@ extension HTTPResponse {
             body: .bytes(value.jsonBytes(expecting: count)))
     }
 
-    /// 204.
     static let nothing = HTTPResponse(status: 204)
 }
 
@@ -26,30 +26,17 @@ struct Version: Sendable {
     /// Row numbers are never reused.
     fileprivate let row: String
 
-    init(_ app: AppRecord) {
-        revision = app.revision
-        row = "app \(app.id.rawValue)"
-    }
+    init(_ app: AppRecord) { (revision, row) = (app.revision, "app \(app.id.rawValue)") }
 
-    init(_ session: SessionRecord) {
-        revision = session.revision
-        row = "session \(session.id.rawValue)"
-    }
+    init(_ session: SessionRecord) { (revision, row) = (session.revision, "session \(session.id.rawValue)") }
 
-    init(_ task: TaskRecord) {
-        revision = task.revision
-        row = "task \(task.id.rawValue)"
-    }
+    init(_ task: TaskRecord) { (revision, row) = (task.revision, "task \(task.id.rawValue)") }
+
+    init(_ stamp: TaskStamp) { (revision, row) = (stamp.revision, "task \(stamp.task.rawValue)") }
 
     /// The version of a resource without a revision: its state itself.
     init(ofState state: some JSONWritable, named name: String) {
-        revision = 0
-        row = "\(name) \(String(decoding: state.jsonBytes, as: UTF8.self))"
-    }
-
-    init(_ stamp: TaskStamp) {
-        revision = stamp.revision
-        row = "task \(stamp.task.rawValue)"
+        (revision, row) = (0, "\(name) \(String(decoding: state.jsonBytes, as: UTF8.self))")
     }
 }
 
@@ -145,7 +132,7 @@ extension Call {
     }
 
     private func entityTags(_ field: String) -> [String] {
-        request.headers.all(field).flatMap { $0.split(separator: ",") }.map(MediaTypes.trimmed)
+        request.headers.all(field).flatMap { $0.split(separator: ",") }.map(\.trimmed)
     }
 
     /// Responds with the created resource. With an `Idempotency-Key`, the response is stored in the same commit.
@@ -155,15 +142,6 @@ extension Call {
         holdsSecrets: Bool = false, _ create: (Recording<Result>?) async throws -> Result,
         answer: @escaping @Sendable (Result) -> HTTPResponse
     ) async throws -> HTTPResponse {
-        answer(try await create(recording(holdsSecrets: holdsSecrets, answer)))
-    }
-
-    /// Stores the response to a request with an `Idempotency-Key` in the commit of the request.
-    ///
-    /// - Parameter render: Renders the response from the result; runs on the writer's thread.
-    func recording<Result>(
-        holdsSecrets: Bool = false, _ render: @escaping @Sendable (Result) -> HTTPResponse
-    ) -> Recording<Result>? {
-        idempotency?.recording(holdsSecrets: holdsSecrets, render)
+        answer(try await create(idempotency?.recording(holdsSecrets: holdsSecrets, answer)))
     }
 }

@@ -9,7 +9,7 @@ struct Call: Sendable {
     let server: APIServer
     let caller: Caller
     /// Kept while the request is in flight; nil for the open routes.
-    let admission: Admissions.Admission?
+    let admission: Hold?
     /// The request's share of the memory for bodies.
     var bodyShare: MemoryBudget.Share?
     var request: HTTPRequest
@@ -43,7 +43,6 @@ struct Call: Sendable {
         return number
     }
 
-    /// The session that the path names.
     func session() async throws -> SessionRecord {
         let identifier = parameter("identifier")
         do {
@@ -55,7 +54,6 @@ struct Call: Sendable {
 
     // MARK: The body
 
-    /// The bytes of a body that was collected.
     var bodyBytes: [UInt8] {
         guard case .bytes(let bytes) = request.body else { return [] }
         return bytes
@@ -72,7 +70,7 @@ struct Call: Sendable {
     // MARK: Waiting
 
     /// Counts one held request of the key, until the value is destroyed.
-    func heldPlace() throws -> HeldRequests.Place {
+    func heldPlace() throws -> Hold {
         guard let place = server.held.place(of: caller.key) else {
             throw Problem(.rateLimited, "This key has too many requests waiting already.")
         }
@@ -81,11 +79,16 @@ struct Call: Sendable {
 
     /// Runs a closure that waits, counted against the key's held requests.
     ///
+    /// - Parameter wake: Has the closure look again whether the client is gone.
     /// - Throws: ``Problem`` `unauthorized` if the key was revoked meanwhile.
-    func holding<Result>(_ body: () async throws -> Result) async throws -> Result {
-        let place = try heldPlace()
+    func holding<Result>(
+        _ wake: @escaping @Sendable () -> Void,
+        _ body: (_ isGone: @escaping @Sendable () -> Bool) async throws -> Result
+    ) async throws -> Result {
+        let (place, gone) = (try heldPlace(), request.clientGone)
         defer { withExtendedLifetime(place) {} }
-        let result = try await body()
+        gone.onGone(wake)
+        let result = try await body { gone.isGone }
         try await checkAdmission()
         return result
     }
@@ -108,7 +111,6 @@ struct Call: Sendable {
     }
 }
 
-/// The empty body of a request.
 struct NoMembers: Shape {
     mutating func visit(_ members: inout some MemberVisitor) {}
 }

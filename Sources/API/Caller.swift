@@ -1,10 +1,8 @@
 import Core
 
-/// The caller of a request.
 enum Caller: Hashable, Sendable {
     /// The route requires no key.
     case anyone
-    /// The holder of the admin key.
     case `operator`
     case app(AppID, keyIdentifier: String, scopes: Set<Scope>)
 
@@ -38,7 +36,6 @@ enum Caller: Hashable, Sendable {
 
 /// The callers that may use a route.
 enum Access: Sendable {
-    /// All callers, without a key.
     case open
     case `operator`
     /// A key of an app that has one of these scopes.

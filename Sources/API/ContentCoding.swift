@@ -1,4 +1,5 @@
 import Base
+import Formats
 import HTTPServer
 
 /// gzip for text responses (RFC 9110 sections 8.4.1 and 12.5.3).
@@ -10,7 +11,7 @@ enum ContentCoding {
     static func isGzipWelcome(_ headers: RequestHeaders) -> Bool {
         var qualities: [String: Double] = [:]
         for item in headers.all("Accept-Encoding").flatMap({ $0.split(separator: ",") }) {
-            let parts = item.split(separator: ";").map(MediaTypes.trimmed)
+            let parts = item.split(separator: ";").map(\.trimmed)
             let name = parts.first?.lowercased() ?? ""
             qualities[name == "x-gzip" ? "gzip" : name] = MediaTypes.quality(parts)
         }
@@ -18,7 +19,6 @@ enum ContentCoding {
         return quality > 0 && quality >= qualities["identity"] ?? 0
     }
 
-    /// Bytes compressed in one step.
     private static let pieceLength = 128 << 10
 
     /// Compresses in steps, between which other work runs on the thread.
@@ -42,7 +42,6 @@ extension HTTPResponse {
     /// Adds `Vary: Accept-Encoding`, because the response depends on the codings that the client accepts.
     mutating func varyByCoding() { headers.append(("Vary", "Accept-Encoding")) }
 
-    /// Declares the body as compressed.
     mutating func setCompressed(_ body: HTTPResponseBody) {
         self.body = body
         headers.append(("Content-Encoding", "gzip"))

@@ -4,15 +4,11 @@ import HTTPServer
 import Service
 import Wire
 
-/// The form of a route's request body.
 enum BodyForm: Sendable {
-    /// No body.
     case none
     /// No body, but clients may send an empty object.
     case empty
-    /// Optional JSON.
     case optionalJSON
-    /// JSON.
     case json
     /// JSON of a batch, which may be longer.
     case batch
@@ -99,7 +95,7 @@ extension APIServer {
     /// - Parameter allowance: Set if the key's requests are limited.
     private func admit(
         _ request: HTTPRequest, _ access: Access, _ allowance: inout RateLimiter.Allowance?
-    ) async throws -> (Caller, Admissions.Admission?) {
+    ) async throws -> (Caller, Hold?) {
         if settings.isDevelopment, !HostField.namesThisMachine(request.headers["Host"] ?? "") {
             throw Problem(.misdirectedRequest, "With --dev only localhost and loopback addresses are served.")
         }
@@ -125,7 +121,7 @@ extension APIServer {
     }
 
     /// The caller of the request, by its key. A revocation of the key from now on ends the request.
-    private func letIn(_ request: HTTPRequest) async throws -> (Caller, Admissions.Admission) {
+    private func letIn(_ request: HTTPRequest) async throws -> (Caller, Hold) {
         while true {
             let revocations = admissions.revocations
             let caller = try await authenticator.caller(authorization: request.headers["Authorization"])

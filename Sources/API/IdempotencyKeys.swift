@@ -6,7 +6,6 @@ import Wire
 
 /// Repeats the responses of repeated requests. The store keeps the responses; requests in flight are known here.
 final class IdempotencyKeys: Sendable {
-    /// One request with a key.
     struct Entry: Sendable {
         let principal: String
         let key: String
@@ -16,7 +15,7 @@ final class IdempotencyKeys: Sendable {
         let isRecorded = Locked(false)
 
         func recording<Result>(
-            holdsSecrets: Bool, _ render: @escaping @Sendable (Result) -> HTTPResponse
+            holdsSecrets: Bool = false, _ render: @escaping @Sendable (Result) -> HTTPResponse
         ) -> Recording<Result> {
             let isRecorded = isRecorded
             return Recording(principal: principal, key: key, fingerprint: fingerprint) { result in

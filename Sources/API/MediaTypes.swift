@@ -1,4 +1,4 @@
-import Core
+import Formats
 
 /// Content negotiation (RFC 9110 sections 8.3.1 and 12.5.1).
 enum MediaTypes {
@@ -9,7 +9,7 @@ enum MediaTypes {
 
     /// The type and subtype of a `Content-Type`, in lower case; nil for a character set other than UTF-8.
     static func ofBody(_ contentType: String) -> String? {
-        let parts = contentType.split(separator: ";", omittingEmptySubsequences: false).map(trimmed)
+        let parts = contentType.split(separator: ";", omittingEmptySubsequences: false).map(\.trimmed)
         for parameter in parts.dropFirst() {
             guard let equals = parameter.firstIndex(of: "=") else { continue }
             let name = parameter[..<equals].lowercased()
@@ -46,25 +46,15 @@ enum MediaTypes {
         let quality: Double
 
         init(_ text: String) {
-            let parts = text.split(separator: ";").map(MediaTypes.trimmed)
+            let parts = text.split(separator: ";").map(\.trimmed)
             type = parts.first?.lowercased() ?? ""
             quality = MediaTypes.quality(parts)
         }
 
-        /// The precision of the range.
         var precision: Int { type == "*/*" ? 0 : type.hasSuffix("/*") ? 1 : 2 }
 
         func matches(_ offered: String) -> Bool {
             type == "*/*" || type == offered || (type.hasSuffix("/*") && offered.hasPrefix(type.dropLast()))
         }
-    }
-
-    /// A text without leading and trailing blanks and tabs.
-    static func trimmed(_ text: some StringProtocol) -> String {
-        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
-        var bytes = Array(text.utf8)[...]
-        while let first = bytes.first, isSpace(first) { bytes.removeFirst() }
-        while let last = bytes.last, isSpace(last) { bytes.removeLast() }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

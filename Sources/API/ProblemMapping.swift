@@ -160,7 +160,6 @@ extension Problem {
         }
     }
 
-    /// The header fields of a response with the problem.
     private var headers: [(String, String)] {
         switch code {
         case .unauthorized: [("WWW-Authenticate", "Bearer")]
@@ -213,7 +212,6 @@ extension HTTPRequest {
     /// The target without its query, which may hold secrets.
     var path: String { APIServer.path(ofTarget: rawTarget) }
 
-    /// The text that the resource of the path does not exist.
     fileprivate var absence: String {
         func named(_ kind: String, _ parameter: String) -> String? {
             parameters[parameter].map { "There is no \(kind) \"\($0)\"" }

@@ -49,42 +49,36 @@ final class RateLimiter: Sendable {
 
 /// Counts the held requests of each key.
 final class HeldRequests: Sendable {
-    /// One held request of a key, until the value is destroyed.
-    final class Place: Sendable {
-        private let requests: HeldRequests
-        private let key: String
-
-        fileprivate init(_ requests: HeldRequests, _ key: String) {
-            self.requests = requests
-            self.key = key
-        }
-
-        deinit { requests.end(key) }
-    }
-
     private let limit: Int
     private let counts = Locked<[String: Int]>([:])
 
     init(limit: Int) { self.limit = limit }
 
-    /// The number of held requests of all keys.
     var count: Int { counts.withLock { $0.values.reduce(0, +) } }
 
-    /// Counts one more held request; nil if the limit is reached.
-    func place(of key: String) -> Place? {
+    /// Counts one more held request until the value is destroyed; nil if the limit is reached.
+    func place(of key: String) -> Hold? {
         let hasRoom = counts.withLock { counts in
             let count = counts[key] ?? 0
             guard count < limit else { return false }
             counts[key] = count + 1
             return true
         }
-        return hasRoom ? Place(self, key) : nil
-    }
-
-    private func end(_ key: String) {
-        counts.withLock { counts in
-            let left = (counts[key] ?? 1) - 1
-            counts[key] = left > 0 ? left : nil
+        guard hasRoom else { return nil }
+        return Hold { [counts] in
+            counts.withLock { counts in
+                let left = (counts[key] ?? 1) - 1
+                counts[key] = left > 0 ? left : nil
+            }
         }
     }
+}
+
+/// Something that is held until the value is destroyed.
+final class Hold: Sendable {
+    private let release: @Sendable () -> Void
+
+    init(release: @escaping @Sendable () -> Void) { self.release = release }
+
+    deinit { release() }
 }

@@ -2,7 +2,6 @@ import Base
 import Core
 import HTTPServer
 
-/// The metrics of requests, with labels from closed sets.
 struct RequestMeters: Sendable {
     private let answered: Metrics.Counter
     private let duration: Metrics.Histogram

@@ -36,7 +36,6 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
         return Watch(broadcast: self, key: key, number: number, bell: bell)
     }
 
-    /// The watched keys.
     package var keys: [Key] { state.withLock { Array($0.bells.keys) } }
 
     package func countOfWatches(of key: Key) -> Int { state.withLock { $0.bells[key]?.count ?? 0 } }

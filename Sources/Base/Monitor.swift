@@ -2,38 +2,31 @@ import Glibc
 
 /// A value that threads share under a mutex, and for whose changes they may wait.
 ///
-/// Over `pthread_mutex_t` and `pthread_cond_t`, like ``Locked``, and for the same reason. For dedicated threads only,
-/// because waiting blocks.
+/// A ``Locked`` value with a `pthread_cond_t`. For dedicated threads only, because waiting blocks.
 package final class Monitor<Value>: @unchecked Sendable {
-    // Unchecked: `value` is accessed only while `mutex` is held.
-    private var value: Value
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    // Unchecked: the pointer never changes.
+    private let locked: Locked<Value>
     private let changed: UnsafeMutablePointer<pthread_cond_t>
 
     package init(_ value: consuming sending Value) {
-        self.value = value
-        mutex = .allocate(capacity: 1)
+        locked = Locked(value)
         changed = .allocate(capacity: 1)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        let codes = (pthread_mutex_init(mutex, nil), pthread_cond_init(changed, &attributes))
+        let code = pthread_cond_init(changed, &attributes)
         pthread_condattr_destroy(&attributes)
-        precondition(codes == (0, 0), "pthread_mutex_init, pthread_cond_init: \(codes)")
+        precondition(code == 0, "pthread_cond_init: \(code)")
     }
 
     deinit {
         pthread_cond_destroy(changed)
-        pthread_mutex_destroy(mutex)
         changed.deallocate()
-        mutex.deallocate()
     }
 
     /// Runs `body` with exclusive access to the value. Wakes no thread.
     package func withLock<Result>(_ body: (inout sending Value) -> sending Result) -> sending Result {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return body(&value)
+        locked.withLock(body)
     }
 
     /// Makes one waiting thread check again.
@@ -44,11 +37,11 @@ package final class Monitor<Value>: @unchecked Sendable {
 
     /// Waits until `find` returns a value: it is called at once, and again after each wake.
     package func wait<Found>(for find: (inout sending Value) -> sending Found?) -> sending Found {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
+        pthread_mutex_lock(locked.mutex)
+        defer { pthread_mutex_unlock(locked.mutex) }
         while true {
-            if let found = find(&value) { return found }
-            pthread_cond_wait(changed, mutex)
+            if let found = find(&locked.value) { return found }
+            pthread_cond_wait(changed, locked.mutex)
         }
     }
 
@@ -57,11 +50,11 @@ package final class Monitor<Value>: @unchecked Sendable {
         atMost limit: Duration, for find: (inout sending Value) -> sending Found?
     ) -> sending Found? {
         var end = Self.time(after: limit)
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
+        pthread_mutex_lock(locked.mutex)
+        defer { pthread_mutex_unlock(locked.mutex) }
         while true {
-            if let found = find(&value) { return found }
-            if pthread_cond_timedwait(changed, mutex, &end) == ETIMEDOUT { return find(&value) }
+            if let found = find(&locked.value) { return found }
+            if pthread_cond_timedwait(changed, locked.mutex, &end) == ETIMEDOUT { return find(&locked.value) }
         }
     }
 

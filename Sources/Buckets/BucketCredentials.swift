@@ -46,12 +46,6 @@ extension BucketCredentials {
     }
 }
 
-extension StringProtocol {
-    fileprivate var trimmed: String {
-        String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
-    }
-}
-
 /// The source of a bucket's credentials.
 package final class CredentialsSource: Sendable {
     private enum Place {

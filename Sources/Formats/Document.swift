@@ -8,7 +8,7 @@ extension MemberValue {
             return
         }
         let faults = Faults()
-        let value = Self.read(try JSON.parse(kept: bytes), nil, Place(nil, in: nil, faults, .tolerant))
+        let value = Self.read(try JSON.parse(bytes, allowsNull: true), nil, Place(nil, in: nil, faults, .tolerant))
         guard let value, faults.list.isEmpty else { throw .invalid(faults.list) }
         self = value
     }

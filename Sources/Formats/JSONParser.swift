@@ -7,16 +7,13 @@ extension JSON {
     ///
     /// - Parameter maximumDepth: How deep arrays and objects may be nested.
     public static func parse(_ bytes: [UInt8], maximumDepth: Int = 32) throws(JSONError) -> JSON {
-        try bytes.withUnsafeBufferPointer { bytes throws(JSONError) in
-            var parser = JSONParser(bytes: bytes, maximumDepth: maximumDepth)
-            return try parser.parseDocument()
-        }
+        try parse(bytes, maximumDepth, allowsNull: false)
     }
 
-    /// Reads JSON text that the program wrote itself: strings may contain `\u0000`.
-    static func parse(kept bytes: [UInt8]) throws(JSONError) -> JSON {
+    /// - Parameter allowsNull: Whether strings may contain `\u0000`, as those that the program wrote itself.
+    static func parse(_ bytes: [UInt8], _ maximumDepth: Int = 32, allowsNull: Bool) throws(JSONError) -> JSON {
         try bytes.withUnsafeBufferPointer { bytes throws(JSONError) in
-            var parser = JSONParser(bytes: bytes, maximumDepth: 32, allowsNull: true)
+            var parser = JSONParser(bytes: bytes, maximumDepth: maximumDepth, allowsNull: allowsNull)
             return try parser.parseDocument()
         }
     }
@@ -32,7 +29,7 @@ struct JSONParser {
     /// With pointers that begin at the innermost value being read; each level adds its own token on the way out.
     private var faults: [Fault] = []
 
-    init(bytes: UnsafeBufferPointer<UInt8>, maximumDepth: Int, allowsNull: Bool = false) {
+    init(bytes: UnsafeBufferPointer<UInt8>, maximumDepth: Int, allowsNull: Bool) {
         self.bytes = bytes
         self.maximumDepth = maximumDepth
         self.allowsNull = allowsNull

@@ -78,27 +78,11 @@ extension KeptReader: MemberVisitor {
     }
 
     @inlinable
-    public mutating func sparse<Value: MemberValue & Equatable>(
-        _ name: String, _ value: inout Value, unless standard: @autoclosure () -> Value,
-        _ rule: @autoclosure () -> Value.Rule?
-    ) { defaulted(name, &value, nil) }
-
-    @inlinable
     public mutating func nullable<Value: MemberValue>(
         _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
     ) {
         if takes(name) { value = self.value() }
     }
-
-    @inlinable
-    public mutating func optional<Value: MemberValue>(
-        _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
-    ) { nullable(name, &value, nil) }
-
-    @inlinable
-    public mutating func given<Value: MemberValue>(
-        _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
-    ) { nullable(name, &value, nil) }
 
     @inlinable
     public mutating func change<Value: MemberValue>(

@@ -38,6 +38,22 @@ public protocol MemberVisitor {
 
 extension MemberVisitor {
     @inlinable
+    public mutating func sparse<Value: MemberValue & Equatable>(
+        _ name: String, _ value: inout Value, unless standard: @autoclosure () -> Value,
+        _ rule: @autoclosure () -> Value.Rule?
+    ) { defaulted(name, &value, rule()) }
+
+    @inlinable
+    public mutating func optional<Value: MemberValue>(
+        _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
+    ) { nullable(name, &value, rule()) }
+
+    @inlinable
+    public mutating func given<Value: MemberValue>(
+        _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
+    ) { optional(name, &value, rule()) }
+
+    @inlinable
     public mutating func member(_ name: String, _ value: inout some MemberValue) { member(name, &value, nil) }
     @inlinable
     public mutating func defaulted(_ name: String, _ value: inout some MemberValue) { defaulted(name, &value, nil) }
@@ -111,13 +127,6 @@ extension JSONWriter: MemberVisitor {
     }
 
     @inlinable
-    public mutating func given<Value: MemberValue>(
-        _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
-    ) {
-        memberIfPresent(name, value)
-    }
-
-    @inlinable
     public mutating func change<Value: MemberValue>(
         _ name: String, _ value: inout Change<Value>, _ rule: @autoclosure () -> Value.Rule?
     ) {
@@ -145,23 +154,12 @@ extension ObjectReader: MemberVisitor {
     }
 
     @inlinable
-    public mutating func sparse<Value: MemberValue & Equatable>(
-        _ name: String, _ value: inout Value, unless standard: @autoclosure () -> Value,
-        _ rule: @autoclosure () -> Value.Rule?
-    ) { defaulted(name, &value, rule()) }
-
-    @inlinable
     public mutating func nullable<Value: MemberValue>(
         _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
     ) {
         guard let json = take(name), !json.isNull else { return }
         value = Value.read(json, ruling(rule), place(of: name, orNull: true))
     }
-
-    @inlinable
-    public mutating func optional<Value: MemberValue>(
-        _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
-    ) { nullable(name, &value, rule()) }
 
     @inlinable
     public mutating func given<Value: MemberValue>(

@@ -15,13 +15,7 @@ package struct XMLElement: Hashable, Sendable {
     package func first(_ name: String) -> XMLElement? { all(name).first }
 
     /// Its text without white space around it.
-    package var trimmedText: String {
-        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
-        let bytes = Array(text.utf8)
-        let start = bytes.firstIndex { !isSpace($0) } ?? bytes.count
-        let end = bytes.lastIndex { !isSpace($0) } ?? start - 1
-        return String(decoding: bytes[start..<(end + 1)], as: UTF8.self)
-    }
+    package var trimmedText: String { text.trimmed }
 }
 
 /// Why bytes are no XML document that is read here.

@@ -32,7 +32,7 @@ extension Store {
     /// Tasks, their queue, and the settlements of their attempts.
     package struct Tasks: Face { let store: Store }
 
-    /// The outbox.
+    /// Launches, from their rule to the response of the webhook.
     package struct Launches: Face { let store: Store }
 
     /// Questions, and the credentials that answer them.

@@ -38,35 +38,18 @@ extension Client {
             query: waiting > 0 ? ["wait": String(waiting)] : [:], mayTakeLong: waiting > 0)
     }
 
-    /// A page of the session's tasks: all, or those that match what is given. Empty lists match all.
+    /// A page of the tasks of a session, or of all sessions: all, or those that match what is given. Empty lists match all.
     ///
     /// - Parameter search: A part of a name, URL or client id. With it, a page may be short or empty before the last one.
     public func tasks(
-        in session: String, states: [TaskState] = [], outcomes: [TaskOutcome] = [], group: String? = nil,
+        in session: String? = nil, states: [TaskState] = [], outcomes: [TaskOutcome] = [], group: String? = nil,
         clientTaskId: String? = nil, search: String? = nil, cursor: String? = nil, limit: Int = 100
     ) async throws -> Page<SessionTask> {
         try await page(
-            ["v1", "sessions", session, "tasks"], cursor, limit,
+            session.map { ["v1", "sessions", $0, "tasks"] } ?? ["v1", "tasks"], cursor, limit,
             [
                 "state": Self.list(states.map(\.rawValue)), "outcome": Self.list(outcomes.map(\.rawValue)),
-                "group": group, "clientTaskId": clientTaskId,
-                "search": search,
-            ])
-    }
-
-    /// A page of the tasks of all sessions: all, or those that match what is given. Empty lists match all.
-    ///
-    /// - Parameter search: A part of a name, URL or client id. With it, a page may be short or empty before the last one.
-    public func tasks(
-        states: [TaskState] = [], outcomes: [TaskOutcome] = [], group: String? = nil, clientTaskId: String? = nil,
-        search: String? = nil, cursor: String? = nil, limit: Int = 100
-    ) async throws -> Page<SessionTask> {
-        try await page(
-            ["v1", "tasks"], cursor, limit,
-            [
-                "state": Self.list(states.map(\.rawValue)), "outcome": Self.list(outcomes.map(\.rawValue)),
-                "group": group, "clientTaskId": clientTaskId,
-                "search": search,
+                "group": group, "clientTaskId": clientTaskId, "search": search,
             ])
     }
 

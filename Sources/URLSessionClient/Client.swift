@@ -95,6 +95,18 @@ public struct Client: Sendable {
         return try await send("GET", path, query: query)
     }
 
+    /// Reads a list from its first page to its last.
+    package static func each<Item>(
+        _ page: (_ cursor: String?) async throws -> Page<Item>, use: (Item) async throws -> Void
+    ) async throws {
+        var cursor: String?
+        repeat {
+            let page = try await page(cursor)
+            for item in page.items { try await use(item) }
+            cursor = page.nextCursor
+        } while cursor != nil
+    }
+
     /// The value of a filter that takes several words; `nil` for none, which leaves it out.
     static func list(_ words: [String]) -> String? { words.isEmpty ? nil : words.joined(separator: ",") }
 

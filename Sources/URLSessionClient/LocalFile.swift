@@ -8,7 +8,6 @@ import Foundation
     import Darwin
 #endif
 
-/// An open file of this machine.
 struct LocalFile: ~Copyable {
     private let path: String
     private let descriptor: Int32

@@ -14,6 +14,18 @@ package struct Patience {
     /// It answered: the next wait is short again.
     package mutating func succeeded() { failures = 0 }
 
+    /// Calls the service until it answers, or refuses for good.
+    ///
+    /// - Parameter limit: How many times in a row it waits; ten are a minute and a half.
+    package static func insist<Answer>(
+        limit: Int = .max, _ call: () async throws -> Answer
+    ) async throws -> Answer {
+        var patience = Patience(limit: limit)
+        while true {
+            do { return try await call() } catch { try await patience.wait(after: error) }
+        }
+    }
+
     /// Waits before the next try.
     ///
     /// - Throws: `error` when another try would end the same way, or there were enough; `CancellationError`.

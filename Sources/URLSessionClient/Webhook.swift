@@ -1,8 +1,9 @@
+public import Foundation
 public import Wire
 
 /// Verifies webhooks that arrive at the app (Standard Webhooks v1). Believe none that has not been verified.
 ///
-///     let payload = try Webhook(secrets: ["whsec_…"]).verify(headers: headers, body: body, now: seconds)
+///     let payload = try Webhook(secrets: ["whsec_…"]).verify(headers: headers, body: body)
 ///     if payload.type == "session.handleEvents" {
 ///         let launch: WebhookPayload.HandleEvents = try payload.data.read()
 ///         …
@@ -31,8 +32,10 @@ public struct Webhook: Sendable {
     /// - Parameters:
     ///   - headers: The request's header fields; names in any case.
     ///   - body: The request's body, byte for byte.
-    ///   - now: Seconds since 1970.
-    public func verify(headers: [String: String], body: [UInt8], now: Int64) throws(WebhookError) -> WebhookPayload {
+    ///   - now: Seconds since 1970; without it the machine's clock counts.
+    public func verify(
+        headers: [String: String], body: [UInt8], now: Int64 = Int64(Date().timeIntervalSince1970)
+    ) throws(WebhookError) -> WebhookPayload {
         var fields: [String: String] = [:]
         for (name, value) in headers { fields[name.lowercased()] = value }
         guard let identifier = fields["webhook-id"], let timestamp = fields["webhook-timestamp"],

@@ -29,8 +29,8 @@ struct Failure: Error {
         case let failure as Failure: self = failure
         // A task may be there without a content, which the service tells.
         case let problem as Problem
-        where problem.code == .notFound && words?.arguments.isEmpty == false && words?.command.name != "content":
-            let named = words?.command.arguments.filter { words?.text($0.name) != nil } ?? []
+        where problem.code == .notFound && words?.given.isEmpty == false && words?.command.name != "content":
+            let named = words?.given ?? []
             let kinds = named.map { $0.name.lowercased() }.joined(separator: " or ")
             let names = named.compactMap { words?.text($0.name) }.joined(separator: " ")
             self.init(lines: ["there is no such \(kinds): \(names)"], status: 1)

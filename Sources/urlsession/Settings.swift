@@ -77,9 +77,8 @@ extension Settings {
         return settings
     }
 
-    /// Names of all profiles.
     static func profiles() throws -> [String: Profile] {
-        guard let bytes = LocalFiles.read(path) else { return [:] }
+        guard let bytes = try? LocalFiles.read(path) else { return [:] }
         let profiles: [String: Profile]
         do {
             profiles = try Profile.parse(String(decoding: bytes, as: UTF8.self))
@@ -94,32 +93,32 @@ extension Settings {
     }
 }
 
-extension Substring {
-    var trimmed: String { String(self).trimmed }
-}
-
 extension String {
     /// The lines of a file, empty ones included; a carriage return before a line feed is one character with it.
     var lines: [Substring] { split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" } }
-
-    /// Without spaces at its ends.
-    var trimmed: String {
-        let isSpace = { (character: Character) in character == " " || character == "\t" || character == "\r" }
-        return String(drop(while: isSpace).reversed().drop(while: isSpace).reversed())
-    }
 }
 
-/// Questions to the file system.
 enum LocalFiles {
-    static func read(_ path: String) -> [UInt8]? {
+    /// All of a file; `-` is standard input.
+    static func read(_ path: String) throws(Failure) -> [UInt8] {
+        if path == "-" { return read(STDIN_FILENO) }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
+        guard descriptor >= 0 else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
         defer { close(descriptor) }
         return read(descriptor)
     }
 
-    /// All of a file or pipe.
-    static func read(_ descriptor: Int32) -> [UInt8] {
+    /// A file of JSON as the API has it.
+    static func json<Value: JSONReadable>(_ path: String) throws(Failure) -> Value {
+        let bytes = try read(path)
+        do {
+            return try Value(parsing: bytes, .strict)
+        } catch {
+            throw Failure("\(path == "-" ? "standard input" : path): \(Problem(error).detail)")
+        }
+    }
+
+    private static func read(_ descriptor: Int32) -> [UInt8] {
         var bytes: [UInt8] = []
         while true {
             let piece = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
@@ -142,28 +141,24 @@ enum LocalFiles {
         return lstat(path, &status) == 0
     }
 
-    static func isFolder(_ path: String) -> Bool {
+    private static func status(_ path: String) -> stat? {
         var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+        return stat(path, &status) == 0 ? status : nil
     }
+
+    static func isFolder(_ path: String) -> Bool { status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false }
 
     /// Something that can be read once.
     static func isPipe(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && [S_IFIFO, S_IFSOCK, S_IFCHR].contains(status.st_mode & S_IFMT)
+        status(path).map { [S_IFIFO, S_IFSOCK, S_IFCHR].contains($0.st_mode & S_IFMT) } ?? false
     }
 
     /// Length and time of the last change, to tell one version of a file from another.
     static func version(_ path: String) -> String? {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        return "\(status.st_size) \(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
+        status(path).map { "\($0.st_size) \($0.st_mtim.tv_sec).\($0.st_mtim.tv_nsec)" }
     }
 
-    static func othersRead(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & 0o077 != 0
-    }
+    static func othersRead(_ path: String) -> Bool { status(path).map { $0.st_mode & 0o077 != 0 } ?? false }
 
     /// The path of what is there, without links; `nil` where it cannot be told.
     static func resolved(_ path: String) -> String? {
@@ -193,12 +188,11 @@ enum LocalFiles {
         return path.hasPrefix(here) && path != here ? String(path.dropFirst(here.count)) : path
     }
 
-    /// From the root on.
     static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/") else { return path }
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        guard getcwd(&buffer, buffer.count) != nil else { return path }
-        let folder = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard let here = getcwd(nil, 0) else { return path }
+        defer { free(here) }
+        let folder = String(cString: here)
         return path == "." ? folder : folder + (folder.hasSuffix("/") ? "" : "/") + path
     }
 }

@@ -7,19 +7,23 @@ import URLSessionClient
 import Wire
 
 /// What a command has: its words, where it writes, and the service.
-struct Call: Sendable {
+struct Invocation: Sendable {
     let words: CallWords
     let output: Output
     let settings: Settings
     let client: Client
 }
 
-/// `urlsession`: the service from a shell.
 enum Tool {
     /// Runs one command and answers with the process's exit status.
     static func run(_ words: [String]) async -> Int32 {
         signal(SIGPIPE, SIG_DFL)
         do {
+            if words.first == Completions.word {
+                let lines = await Completions.lines(Array(words.dropFirst()), sessions: sessions)
+                if !lines.isEmpty { try Output.text(lines.joined(separator: "\n")) }
+                return 0
+            }
             switch try CallWords.parse(words) {
             case .help(nil): try Output.text(Help.overview())
             case .help(let command?): try Output.text(Help.command(command))
@@ -34,15 +38,9 @@ enum Tool {
     }
 
     private static func run(_ words: CallWords) async -> Int32 {
-        let output = Output(isJSON: words.flag("json"), isQuiet: words.flag("quiet"))
-        let call: Call
+        let call: Invocation
         do {
-            let settings = words.command.isLocal ? Settings() : try Settings.found(for: words)
-            guard let url = URL(string: settings.url), url.host() != nil, ["http", "https"].contains(url.scheme) else {
-                throw Failure("\(settings.url) is no URL of a service", status: 2)
-            }
-            if let file = settings.certificates { try trust(file) }
-            call = Call(words: words, output: output, settings: settings, client: Client(url: url, key: settings.key))
+            call = try invocation(words)
         } catch {
             return complain(about: error)
         }
@@ -59,10 +57,32 @@ enum Tool {
         return await work.value
     }
 
+    private static func invocation(_ words: CallWords) throws -> Invocation {
+        let settings = words.command.isLocal ? Settings() : try Settings.found(for: words)
+        guard let url = URL(string: settings.url), url.host() != nil, ["http", "https"].contains(url.scheme) else {
+            throw Failure("\(settings.url) is no URL of a service", status: 2)
+        }
+        if let file = settings.certificates { try trust(file) }
+        return Invocation(
+            words: words, output: Output(isJSON: words.flag("json"), isQuiet: words.flag("quiet")), settings: settings,
+            client: Client(url: url, key: settings.key))
+    }
+
+    /// The names of the sessions of the service that a line calls; none where it does not answer.
+    private static func sessions(_ line: [String]) async -> [String] {
+        guard case .run(let words)? = try? CallWords.parse(Completions.connection(of: line) + ["sessions"]),
+            let call = try? invocation(words)
+        else { return [] }
+        var names: [String] = []
+        try? await Client.each({ try await call.client.sessions(cursor: $0, limit: 1000) }) {
+            names.append($0.identifier)
+        }
+        return names
+    }
+
     /// Has the service's certificate checked against those of a file.
     private static func trust(_ file: String) throws {
-        guard let bytes = LocalFiles.read(file) else { throw Failure("\(file): \(String(cString: strerror(errno)))") }
-        guard bytes.firstRange(of: Array("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
+        guard try LocalFiles.read(file).firstRange(of: Array("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
             throw Failure("\(file) has no certificate in PEM form")
         }
         trust_certificates(file)
@@ -74,7 +94,7 @@ enum Tool {
         return 2
     }
 
-    private static func complain(about error: any Error, _ call: Call? = nil) -> Int32 {
+    private static func complain(about error: any Error, _ call: Invocation? = nil) -> Int32 {
         if let fault = error as? CallWords.Fault { return complain(about: fault) }
         let failure = Failure(of: error, at: call?.settings.url, call?.words)
         failure.lines.forEach { Output.complain($0) }

@@ -120,7 +120,6 @@ struct BucketSetting {
     }
 }
 
-/// The configured buckets and their clients.
 struct ConfiguredBuckets: Sendable {
     private let sources: [String: CredentialsSource]
     private let clients: [String: BucketClient]
@@ -173,7 +172,6 @@ struct ConfiguredBuckets: Sendable {
         }
     }
 
-    /// Reads the credentials again.
     func renew(_ configuration: Configuration) throws(Serve.Failure) {
         for (name, credentials) in try Self.credentials(configuration) { sources[name]?.renew(credentials) }
     }

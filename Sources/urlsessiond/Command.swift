@@ -1,10 +1,10 @@
 import Base
 import Glibc
+import Options
 import SQL
 import Store
 import Wire
 
-/// The subcommands of the program.
 enum Command {
     static let version = Release.version
 
@@ -89,7 +89,6 @@ enum Command {
         }
     }
 
-    /// The direction of a move.
     private enum Move: String {
         case export, `import`
     }
@@ -169,7 +168,6 @@ enum Command {
         }
     }
 
-    /// Writes lines to standard output.
     static func say(_ text: String) throws(SystemError) { try write(text, to: STDOUT_FILENO) }
 
     /// Writes lines to standard error. A failure is not reported: only the exit status is left.
@@ -187,7 +185,6 @@ enum Command {
         }
     }
 
-    /// The subcommands, for help and manual.
     static let usages = [
         ("urlsessiond serve [FLAGS]", "serve until SIGTERM"),
         ("urlsessiond check-config [FLAGS]", "print the effective settings"),
@@ -208,7 +205,7 @@ enum Command {
 
     private static var flags: [String] {
         Setting.all.map { setting in
-            let flag = "  --\(setting.name) \(setting.argument)"
+            let flag = "  \(setting.usage)"
             let gap = String(repeating: " ", count: max(2, 34 - flag.utf8.count))
             return flag + gap + setting.help
         }

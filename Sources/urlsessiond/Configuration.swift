@@ -74,25 +74,25 @@ struct Configuration {
         masterKeyFile = values.text("master-key-file") ?? "\(folder)/master.key"
         acceptsNewMasterKey = values.flag("new-master-key")
         publicURL = values.text("public-url")
-        transferThreads = values.number("transfer-threads", or: SystemLoad.cores)
-        maximumTransfers = values.number("max-transfers", or: 256)
-        maximumTransfersPerHost = values.number("max-transfers-per-host", or: 32)
+        transferThreads = values.number("transfer-threads") ?? SystemLoad.cores
+        maximumTransfers = values.number("max-transfers") ?? 256
+        maximumTransfersPerHost = values.number("max-transfers-per-host") ?? 32
         allowsHTTPWebhooks = values.flag("allow-http-webhooks") || isDevelopment
-        contentRetention = values.duration("content-retention", or: .seconds(24 * 3600))
-        unacknowledgedRetention = values.duration("unacknowledged-retention", or: .seconds(30 * 24 * 3600))
-        webhookTimeout = values.duration("webhook-timeout", or: .seconds(15))
-        freeDiskFloor = values.bytes("free-disk-floor", or: 1 << 30)
-        rateLimit = values.text("rate-limit") == nil ? nil : values.number("rate-limit", or: 1)
+        contentRetention = values.duration("content-retention") ?? .seconds(24 * 3600)
+        unacknowledgedRetention = values.duration("unacknowledged-retention") ?? .seconds(30 * 24 * 3600)
+        webhookTimeout = values.duration("webhook-timeout") ?? .seconds(15)
+        freeDiskFloor = values.bytes("free-disk-floor") ?? 1 << 30
+        rateLimit = values.number("rate-limit")
         metricsListen = Self.address("metrics-listen", &values)
         corsOrigins = Self.origins(&values)
         servesPage = !values.flag("no-page")
         tlsCertificate = values.text("tls-certificate")
         tlsKey = values.text("tls-key")
-        shutdownTimeout = values.duration("shutdown-timeout", or: .seconds(8))
+        shutdownTimeout = values.duration("shutdown-timeout") ?? .seconds(8)
         logFormat =
-            values.choice("log-format").flatMap(Log.Format.init(rawValue:))
+            values.text("log-format").flatMap(Log.Format.init(rawValue:))
             ?? (isatty(STDERR_FILENO) == 1 ? .text : .json)
-        logLevel = values.choice("log-level").flatMap(Log.Level.init(name:)) ?? .info
+        logLevel = values.text("log-level").flatMap(Log.Level.init(name:)) ?? .info
         allowedEgress = Self.egress(isDevelopment, &values)
         filesRoots = Self.roots(&values)
         buckets = BucketSetting.all(&values)
@@ -210,7 +210,7 @@ struct Configuration {
         if let url = values.text("public-url"), !(url.hasPrefix("http://") || url.hasPrefix("https://")) {
             values.fault("public-url", "is an http or https URL")
         }
-        if values.duration("webhook-timeout", or: .seconds(15)) < .milliseconds(1) {
+        if let timeout = values.duration("webhook-timeout"), timeout < .milliseconds(1) {
             values.fault("webhook-timeout", "is longer than nothing: no receiver answers in no time")
         }
         if (values.text("tls-certificate") == nil) != (values.text("tls-key") == nil) {

@@ -13,7 +13,6 @@ import Transfers
 
 /// `urlsessiond serve`: creates the parts, runs them, and stops them in order.
 struct Serve {
-    /// The reason why the service does not start.
     struct Failure: Error {
         var text: String
         var status = Command.Exit.cannotCreate

@@ -1,10 +1,10 @@
-import Base
 import Glibc
+import Options
 import Wire
 
 /// Settings as texts, collected from flags, the environment and a file, in that order of precedence.
 struct SettingValues {
-    private(set) var values: [String: [String]] = [:]
+    private var values: [String: [String]] = [:]
     private(set) var faults: [String] = []
 
     /// Collects all settings; ``faults`` has all errors.
@@ -14,6 +14,11 @@ struct SettingValues {
         let file = (flags["config"] ?? variables["config"])?.last
         let members = file.map { parse(file: $0) } ?? [:]
         values = members.merging(variables) { $1 }.merging(flags) { $1 }
+        for setting in Setting.all {
+            guard let text = text(setting.name), text != "" || setting.value != nil else { continue }
+            if setting.value == nil, Self.truths[text] == nil { fault(setting.name, "is true or false") }
+            if !setting.kind.accepts(text) { fault(setting.name, "is \(setting.kind.requirement)") }
+        }
     }
 
     private mutating func parse(flags arguments: [String]) -> [String: [String]] {
@@ -24,38 +29,30 @@ struct SettingValues {
                 faults.append("\(argument): not a flag; flags begin with --")
                 continue
             }
-            let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = String(parts.first ?? "")
-            guard let setting = Setting.named(name) else {
-                faults.append("--\(name): there is no such flag; see urlsessiond --help")
+            let word = OptionWord(argument)
+            guard let setting = Setting.all.first(where: word.names) else {
+                faults.append("\(word.spelling): there is no such flag; see urlsessiond --help")
                 continue
             }
-            let value: String
-            if parts.count == 2 {
-                value = String(parts[1])
-            } else if setting.kind == .flag {
-                value = "true"
-            } else if let next = rest.popFirst() {
-                value = next
-            } else {
-                faults.append("--\(name): needs a value, \(setting.argument)")
+            guard let value = word.rest ?? (setting.value == nil ? "true" : rest.popFirst()) else {
+                faults.append("\(word.spelling): needs a value, \(setting.value ?? "")")
                 continue
             }
-            if !setting.isRepeatable, found[name] != nil { faults.append("--\(name): given twice") }
-            found[name, default: []].append(value)
+            if !setting.isRepeated, found[setting.name] != nil { faults.append("\(word.spelling): given twice") }
+            found[setting.name, default: []].append(value)
         }
         return found
     }
 
     private mutating func parse(environment: [String: String]) -> [String: [String]] {
         var found: [String: [String]] = [:]
-        let known = Dictionary(uniqueKeysWithValues: Setting.all.map { ($0.environmentName, $0) })
+        let known = Dictionary(uniqueKeysWithValues: Setting.all.map { (Setting.environmentName(of: $0), $0) })
         for (name, value) in environment.sorted(by: { $0.key < $1.key }) where name.hasPrefix("URLSESSIOND_") {
             guard let setting = known[name] else {
                 faults.append("\(name): there is no such setting")
                 continue
             }
-            found[setting.name] = setting.isRepeatable ? value.split(separator: ",").map(String.init) : [value]
+            found[setting.name] = setting.isRepeated ? value.split(separator: ",").map(String.init) : [value]
         }
         return found
     }
@@ -99,13 +96,13 @@ struct SettingValues {
         return nil
     }
 
-    private static func texts(_ value: JSON, of setting: Setting) -> [String]? {
+    private static func texts(_ value: JSON, of setting: Option) -> [String]? {
         switch value {
         case .string(let text): [text]
-        case .bool(let flag) where setting.kind == .flag: [flag ? "true" : "false"]
+        case .bool(let flag) where setting.value == nil: [flag ? "true" : "false"]
         case .integer(let number): [String(number)]
         case .number(let number): [String(number)]
-        case .array(let elements) where setting.isRepeatable:
+        case .array(let elements) where setting.isRepeated:
             elements.compactMap(\.stringValue).count == elements.count ? elements.compactMap(\.stringValue) : nil
         default: nil
         }
@@ -121,57 +118,15 @@ struct SettingValues {
         (values[name] ?? []).flatMap { $0.split(separator: ",").map(String.init) }
     }
 
-    mutating func flag(_ name: String) -> Bool {
-        switch text(name) {
-        case nil, "false", "0", "no", "": return false
-        case "true", "1", "yes": return true
-        default:
-            fault(name, "is true or false")
-            return false
-        }
-    }
+    private static let truths = ["true": true, "1": true, "yes": true, "false": false, "0": false, "no": false]
 
-    mutating func number(_ name: String, or standard: Int) -> Int {
-        guard let text = text(name), case .number(let range)? = Setting.named(name)?.kind else { return standard }
-        guard let number = Int64(text), range.contains(number) else {
-            fault(name, "is a whole number from \(range.lowerBound) to \(range.upperBound)")
-            return standard
-        }
-        return Int(number)
-    }
+    func flag(_ name: String) -> Bool { text(name).flatMap { Self.truths[$0] } ?? false }
 
-    mutating func bytes(_ name: String, or standard: Int64) -> Int64 {
-        guard let text = text(name) else { return standard }
-        let (digits, scale) = Self.parts(of: text, ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40])
-        guard let number = Int64(digits), number >= 0, !number.multipliedReportingOverflow(by: scale).overflow else {
-            fault(name, "is a number of bytes, such as 1073741824 or 1G")
-            return standard
-        }
-        return number * scale
-    }
+    func number(_ name: String) -> Int? { text(name).flatMap { Int($0) } }
 
-    mutating func duration(_ name: String, or standard: Duration) -> Duration {
-        guard let text = text(name) else { return standard }
-        let (digits, scale) = Self.parts(of: text, ["s": 1, "m": 60, "h": 3600, "d": 86_400])
-        guard let number = Double(digits), number >= 0, number.isFinite, number < 1e9 else {
-            fault(name, "is a time, such as 90, 8s, 24h or 30d")
-            return standard
-        }
-        return .milliseconds(Int64(number * Double(scale) * 1000))
-    }
+    func bytes(_ name: String) -> Int64? { text(name).flatMap(Amount.bytes) }
 
-    /// The digits in a text, and the factor of the unit after them.
-    private static func parts(of text: String, _ units: [Character: Int64]) -> (digits: Substring, scale: Int64) {
-        guard let scale = text.last.flatMap({ units[$0] }) else { return (text[...], 1) }
-        return (text.dropLast(), scale)
-    }
-
-    mutating func choice(_ name: String) -> String? {
-        guard let text = text(name), case .choice(let choices)? = Setting.named(name)?.kind else { return nil }
-        guard choices.contains(text) else {
-            fault(name, "is one of \(choices.joined(separator: ", "))")
-            return nil
-        }
-        return text
+    func duration(_ name: String) -> Duration? {
+        text(name).flatMap(Amount.seconds).map { .milliseconds(Int64($0 * 1000)) }
     }
 }

@@ -426,7 +426,7 @@ final class NodeTests {
         #expect(try await first.claim().map(\.id) == [task.id])
         var progress = TaskProgress()
         progress.node = "first"
-        progress.kept = .file(ResumePoint { $0.offset = 5 }, source: 0)
+        progress.kept = .file(ResumePoint(), source: 0)
         try await first.settle(Settlement(task: task.id, verdict(progress)))
         return task.id
     }

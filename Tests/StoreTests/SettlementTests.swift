@@ -170,10 +170,8 @@ struct SettlementTests {
         failed.leavesPartialFile = true
         #expect(try await fixture.settle(failed).filesToRemove == ["partial/\(tasks[0].rawValue)"])
         #expect(try await fixture.settle(fixture.completion(tasks[1])).filesToRemove == [])
-        var progress = TaskProgress()
-        progress.kept = .file(ResumePoint { $0.offset = 10 }, source: 0)
         try await fixture.settle(
-            Settlement(task: tasks[2], .retry(at: fixture.now, waitsForConnectivity: false, progress)))
+            Settlement(task: tasks[2], .retry(at: fixture.now, waitsForConnectivity: false, TaskProgress())))
         let (_, cancelled) = try await fixture.store.tasks.command(
             .cancel(reason: nil), task: tasks[2], at: fixture.now)
         #expect(cancelled.filesToRemove == ["partial/\(tasks[2].rawValue)"])

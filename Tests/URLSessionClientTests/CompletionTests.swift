@@ -20,6 +20,7 @@ struct CompletionTests {
         ("urlsession --profile x ge", "get"), ("urlsession --json --profile x webhook rot", "rotate"),
         ("urlsession --profile=x get --for", "--force"), ("urlsession --url http://h:80 webhook set --sta", "--state"),
         ("urlsession --json tasks s --outcome fa", "failed"), ("urlsession --profile x put up", "upload.bin"),
+        ("urlsession answer q useN", "useNewRequest"), ("urlsession help ge", "get"),
     ]
 
     @Test func `Bash completes commands, options, choices and files, whatever stands before the command`() async throws

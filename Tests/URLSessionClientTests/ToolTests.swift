@@ -1,3 +1,4 @@
+import Options
 import Testing
 import Wire
 
@@ -64,9 +65,18 @@ struct ToolTests {
 
     @Test(arguments: [
         ("1", 1), ("500k", 512_000), ("500K", 512_000), ("1.5M", 1_572_864), ("1g", 1_073_741_824),
+        ("0", 0), ("2T", 2_199_023_255_552),
     ])
     func `Rates are read as curl reads them`(_ text: String, _ bytes: Int64) {
-        #expect(CallWords.rate(text) == bytes)
+        #expect(Amount.bytes(text) == bytes)
+    }
+
+    @Test(arguments: [
+        ("90", 90), ("1.5h", 5400), ("2d", 172_800), ("5M", nil), ("-1", nil), ("soon", nil), ("", nil), ("1e9", nil),
+        ("nan", nil),
+    ])
+    func `Times are seconds unless they have a unit, less than a billion of them`(_ text: String, _ seconds: Double?) {
+        #expect(Amount.seconds(text) == seconds)
     }
 
     @Test func `Options of a session make its configuration and its name`() throws {
@@ -108,8 +118,26 @@ struct ToolTests {
         }
     }
 
+    @Test func `What may follow is told by its place in the line`() async {
+        func answer(_ line: String) -> Completions.Answer {
+            Completions.answer(line.split(separator: " ", omittingEmptySubsequences: false).map(String.init))
+        }
+        #expect(answer("put ") == .files && answer("put f ") == .words([]) && answer("put f u ") == .words([]))
+        #expect(answer("get u v -o ") == .files && answer("-q get u -s ") == .sessions && answer("task ") == .sessions)
+        #expect(answer("task s ") == .words([]) && answer("nothing ") == .words([]) && answer("--url ") == .words([]))
+        #expect(
+            answer("webhook set u --state=p") == .words(["enabled", "paused"].map { .init(word: "--state=\($0)") }))
+        #expect(
+            Completions.connection(of: ["--url", "u", "get", "--profile=p", "-q"]) == ["--url", "u", "--profile=p"])
+        let sessions: ([String]) async -> [String] = { _ in ["nightly", "a:b"] }
+        #expect(await Completions.lines(["bash", "tasks", "ni"], sessions: sessions) == ["nightly"])
+        #expect(await Completions.lines(["zsh", "tasks", ""], sessions: sessions) == ["nightly:", "a\\:b:"])
+        // Readline has split the line at the colon.
+        #expect(await Completions.lines(["bash", "tasks", "a", ":"], sessions: sessions) == ["b"])
+    }
+
     @Test func `Roff takes no word for its own`() {
-        #expect(ManualPage.escape(".it's a-b\\c") == "\\&.it\\(aqs a\\-b\\ec")
+        #expect(Roff.escape(".it's a-b\\c") == "\\&.it\\(aqs a\\-b\\ec")
     }
 
     // MARK: Names
@@ -127,7 +155,7 @@ struct ToolTests {
     ])
     func `Names of servers stay in the folder`(_ suggested: String, _ path: String) {
         let task = task("http://h/x", suggested: suggested)
-        #expect(Place.folder("/f").path(for: task, besides: []) == path)
+        #expect(SaveLocation.folder("/f").path(for: task, besides: []) == path)
     }
 
     @Test(arguments: [
@@ -135,7 +163,7 @@ struct ToolTests {
         ("http://h/%2e%2e%2fetc", "/f/etc"), ("http://h/.profile", "/f/.profile"),
     ])
     func `Without a name of the server the URL has one`(_ url: String, _ path: String) {
-        #expect(Place.folder("/f/").path(for: task(url), besides: []) == path)
+        #expect(SaveLocation.folder("/f/").path(for: task(url), besides: []) == path)
     }
 
     @Test(arguments: [
@@ -147,23 +175,23 @@ struct ToolTests {
 
     @Test func `A long name is cut at its front, so that it keeps its extension`() {
         let long = task("http://h/x", suggested: String(repeating: "ä", count: 200) + ".tar")
-        let path = Place.folder("/f").path(for: long, besides: [])
+        let path = SaveLocation.folder("/f").path(for: long, besides: [])
         #expect(path == "/f/" + String(repeating: "ä", count: 98) + ".tar")
     }
 
     @Test func `Two downloads of one call never share a file`() {
         let task = task("http://h/a.tar")
-        #expect(Place.folder("/f").path(for: task, besides: ["/f/a.tar"]) == "/f/a-2.tar")
-        #expect(Place.folder("/f").path(for: task, besides: ["/f/a.tar", "/f/a-2.tar"]) == "/f/a-3.tar")
+        #expect(SaveLocation.folder("/f").path(for: task, besides: ["/f/a.tar"]) == "/f/a-2.tar")
+        #expect(SaveLocation.folder("/f").path(for: task, besides: ["/f/a.tar", "/f/a-2.tar"]) == "/f/a-3.tar")
     }
 
     @Test func `A place comes back from its task`() {
-        for place in [Place.folder("/f/"), .file("/f/a"), .standardOutput] {
+        for place in [SaveLocation.folder("/f/"), .file("/f/a"), .standardOutput] {
             var task = task("http://h/a")
-            task.metadata[Place.key] = place.text
-            #expect(Place(keptWith: task) == place)
+            task.metadata[SaveLocation.key] = place.text
+            #expect(SaveLocation(keptWith: task) == place)
         }
-        #expect(Place(keptWith: task("http://h/a")) == .nowhere)
+        #expect(SaveLocation(keptWith: task("http://h/a")) == .nowhere)
     }
 
     // MARK: Words

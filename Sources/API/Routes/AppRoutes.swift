@@ -8,7 +8,6 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// Apps and their keys, for the operator.
     var appRoutes: [Route] {
         [
             route("GET", "/v1/apps", .operator, query: Call.listing) { try await $0.listApps() },
@@ -26,7 +25,6 @@ extension APIServer {
 }
 
 extension Call {
-    /// The app that the path names, for the operator.
     fileprivate func namedApp() async throws -> AppRecord { try await service.app(identifier: parameter("app")) }
 
     fileprivate func listApps() async throws -> HTTPResponse {

@@ -5,7 +5,6 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// The attachment lease of a session.
     var attachmentRoutes: [Route] {
         let path = "/v1/sessions/{identifier}/attachment"
         return [

@@ -30,7 +30,7 @@ extension Call {
         do {
             let created = try await service.createTasks(
                 orders, in: session,
-                recording: recording { KeptBatch(session: session.id, $0).response })
+                recording: idempotency?.recording { KeptBatch(session: session.id, $0).response })
             return batch(created, in: session, isMinimal: isMinimal)
         } catch {
             throw server.problem(for: error, of: request, places)

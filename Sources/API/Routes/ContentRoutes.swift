@@ -9,7 +9,6 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// The contents of tasks.
     var contentRoutes: [Route] {
         let path = "/v1/sessions/{identifier}/tasks/{taskIdentifier}/content"
         return [
@@ -88,7 +87,6 @@ extension Call {
         return resource(service.wireTask(claimed, in: session), version: Version(claimed))
     }
 
-    /// The tag of a content is its digest.
     private static func tag(of record: ContentRecord) -> String { "\"\(record.digest.value)\"" }
 
     /// Distinguishes a task without content from a task that does not exist.
@@ -110,7 +108,6 @@ extension StoredBytes {
     }
 }
 
-/// The header fields that describe a content.
 enum ContentFields {
     static func fields(
         of record: ContentRecord, _ response: Core.TaskResponse?, tag: String

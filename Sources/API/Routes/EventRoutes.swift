@@ -35,11 +35,11 @@ extension Call {
         }
         let page: Core.EventPage
         if let deadline {
-            let gone = request.clientGone
-            gone.onGone { [hub = service.hub] in hub.sessions.signal(session.id) }
-            page = try await holding {
+            page = try await holding { [hub = service.hub] in
+                hub.sessions.signal(session.id)
+            } _: {
                 try await service.waitForEvents(
-                    of: session.id, after: after, limit: limit, until: deadline, isGone: { gone.isGone })
+                    of: session.id, after: after, limit: limit, until: deadline, isGone: $0)
             }
         } else {
             page = try await service.events(of: session.id, after: after, limit: limit)

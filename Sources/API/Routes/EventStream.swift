@@ -12,7 +12,7 @@ struct EventStream: Sendable {
     /// Whether the client attaches. A client that only observes does not prevent launches.
     let attaches: Bool
     /// Counts the stream while it is open.
-    let place: HeldRequests.Place
+    let place: Hold
 
     /// Stored events read at a time, by number and by bytes: the memory that a client which does not read occupies.
     private static let pageSize = 64

@@ -5,7 +5,6 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// Launches of the app, and their completion.
     var launchRoutes: [Route] {
         [
             route("GET", "/v1/launches", .readOrEvents, query: ["session", "state", "kind"] + Call.listing) {
@@ -46,12 +45,7 @@ extension Call {
 
     fileprivate func redeliverLaunches() async throws -> HTTPResponse {
         let filter = LaunchFilter(try read(LaunchSelection.self))
-        let (matched, changed) = try await server.launches.redeliver(filter, of: app)
-        return .json(
-            SelectionAnswer {
-                $0.matched = Int64(matched)
-                $0.changed = Int64(changed)
-            })
+        return selected(try await server.launches.redeliver(filter, of: app))
     }
 
     fileprivate func completeLaunch() async throws -> HTTPResponse {

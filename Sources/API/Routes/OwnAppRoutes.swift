@@ -41,7 +41,6 @@ extension Call {
         }
     }
 
-    /// The revision of the app that `If-Match` requires.
     fileprivate func expectedRevision() async throws -> Int64? {
         try expectedRevision(of: Version(try await service.app(app)))
     }

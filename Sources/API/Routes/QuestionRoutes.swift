@@ -5,7 +5,6 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// Questions of tasks to the app.
     var questionRoutes: [Route] {
         [
             route("GET", "/v1/questions", .readOrEvents, query: ["session", "state"] + Call.listing) {

@@ -5,7 +5,6 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// Background refresh of the app behind the key.
     var refreshRoutes: [Route] {
         let path = "/v1/app/background-refresh"
         return [

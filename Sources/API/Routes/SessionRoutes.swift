@@ -8,7 +8,6 @@ import Wire
 import WireMapping
 
 extension APIServer {
-    /// Sessions of the app behind the key.
     var sessionRoutes: [Route] {
         let path = "/v1/sessions/{identifier}"
         return [
@@ -43,12 +42,11 @@ extension Call {
         let session = try await session()
         let revision = try queryInteger("revision", in: 0 ... .max)
         guard let deadline = try waitDeadline() else { return try await showSession(session) }
-        let gone = request.clientGone
-        gone.onGone { [hub = service.hub] in hub.sessions.signal(session.id) }
         return try await showSession(
-            holding {
-                try await service.waitForSession(
-                    session.id, newerThan: revision, until: deadline, isGone: { gone.isGone })
+            holding { [hub = service.hub] in
+                hub.sessions.signal(session.id)
+            } _: {
+                try await service.waitForSession(session.id, newerThan: revision, until: deadline, isGone: $0)
             })
     }
 

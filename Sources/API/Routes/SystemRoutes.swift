@@ -49,7 +49,6 @@ private struct Health: JSONWritable {
     func write(to writer: inout JSONWriter) { writer.object { $0.member("status", status) } }
 }
 
-/// The description of the API.
 enum OpenAPI {
     /// `openapi.yaml` from the top of the repository.
     static let yaml = EmbeddedFile("application/yaml", openapi_yaml_start(), openapi_yaml_length)

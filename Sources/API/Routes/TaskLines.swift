@@ -13,9 +13,7 @@ struct TaskLines {
     let call: Call
     let session: SessionRecord
 
-    /// Maximum number of tasks in one commit.
     private static let groupSize = 500
-    /// Maximum number of bytes of lines in one commit.
     private static let groupBytes = 4 << 20
     /// Milliseconds after which a group that is not full is committed.
     private static let groupAge: Int64 = 250
@@ -32,7 +30,6 @@ struct TaskLines {
         var result: LineResult?
     }
 
-    /// Lines for the next commit.
     private struct Group {
         var lines: [Line] = []
         var bytes = 0
@@ -49,7 +46,6 @@ struct TaskLines {
         var isFull: Bool { lines.count >= groupSize || bytes >= groupBytes }
     }
 
-    /// The results so far.
     private struct Results {
         var spool: Spool
         let gzip: Gzip?

@@ -150,12 +150,11 @@ extension Call {
             }
         }
         let session = try await session()
-        let gone = request.clientGone
-        let task = try await holding {
-            let id = try await service.task(number, in: session.id).id
-            gone.onGone { [hub = service.hub] in hub.tasks.signal(id) }
-            return try await service.waitForTask(
-                number, in: session.id, newerThan: revision, until: deadline, isGone: { gone.isGone })
+        let id = try await service.task(number, in: session.id).id
+        let task = try await holding { [hub = service.hub] in
+            hub.tasks.signal(id)
+        } _: {
+            try await service.waitForTask(number, in: session.id, newerThan: revision, until: deadline, isGone: $0)
         }
         return showTask(task, in: session)
     }
@@ -233,7 +232,7 @@ extension Call {
         return selected(try await service.claimContents(filter, in: session.id, ifRevision: revision))
     }
 
-    private func selected(_ count: (matched: Int, changed: Int)) -> HTTPResponse {
+    func selected(_ count: (matched: Int, changed: Int)) -> HTTPResponse {
         .json(
             SelectionAnswer {
                 $0.matched = Int64(count.matched)

@@ -248,7 +248,6 @@ extension BackgroundSession {
         }
     }
 
-    /// Tells that a task is over.
     func didComplete(_ task: BackgroundSessionTask) async {
         let error = task.error
         await callTaskDelegate { $0.urlSession(self, task: task, didCompleteWithError: error) }
@@ -335,7 +334,6 @@ extension BackgroundSession {
         }
     }
 
-    /// The object of a task that the service shows.
     func task(as shown: SessionTask) async -> BackgroundSessionTask {
         if shown.retryOf != nil { await waitForRepeatingTasks() }
         let key = Self.key(clientTaskId: shown.terms.clientTaskId, number: shown.taskIdentifier)

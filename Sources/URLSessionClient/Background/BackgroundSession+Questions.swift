@@ -6,26 +6,20 @@ import Wire
     import FoundationNetworking
 #endif
 
-/// What tasks ask the delegate.
 extension BackgroundSession {
-    /// The task that waits for the answer to a question.
     func taskWaiting(forQuestion questionId: String) -> BackgroundSessionTask? {
         facts.withLock { $0.asked[questionId] }
     }
 
     /// Asks what is still open from before a relaunch: its event may have been acknowledged, and the answer lost.
     func askAgain() async throws {
-        var cursor: String?
-        repeat {
-            let next = cursor
-            let page = try await insist { try await $0.questions(in: $1, states: [.open], cursor: next) }
-            for question in page.items {
-                let number = question.taskIdentifier
-                guard let shown = try? await insist({ try await $0.task(number, in: $1) }) else { continue }
-                await ask(await task(as: shown), question)
-            }
-            cursor = page.nextCursor
-        } while cursor != nil
+        try await Client.each { cursor in
+            try await insist { try await $0.questions(in: $1, states: [.open], cursor: cursor) }
+        } use: { question in
+            let number = question.taskIdentifier
+            guard let shown = try? await insist({ try await $0.task(number, in: $1) }) else { return }
+            await ask(await task(as: shown), question)
+        }
     }
 
     private func ask(_ task: BackgroundSessionTask, _ question: Question) async {

@@ -31,7 +31,6 @@ public final class BackgroundSession: Sendable {
     private let values: SessionConfiguration
     private let opening: Task<Session, any Error>
 
-    /// What is known of the session.
     struct Facts {
         /// Those that are not completed, or whose completion is not told yet.
         var tasks: [String: BackgroundSessionTask] = [:]
@@ -53,7 +52,6 @@ public final class BackgroundSession: Sendable {
         var reading: Task<Void, Never>?
         /// No task of it is performed any more.
         var isOver = false
-        /// The warnings that were written.
         var warnings: Set<Warning> = []
     }
 
@@ -236,15 +234,13 @@ public final class BackgroundSession: Sendable {
     /// The tasks that are not completed, those from before a relaunch included.
     public var allTasks: [BackgroundSessionTask] {
         get async {
-            var cursor: String?
-            repeat {
-                let next = cursor
-                let page = try? await insist {
-                    try await $0.tasks(in: $1, states: [.suspended, .running, .canceling], cursor: next)
+            try? await Client.each { cursor in
+                try await insist {
+                    try await $0.tasks(in: $1, states: [.suspended, .running, .canceling], cursor: cursor)
                 }
-                for task in page?.items ?? [] { _ = await self.task(as: task) }
-                cursor = page?.nextCursor
-            } while cursor != nil
+            } use: {
+                _ = await task(as: $0)
+            }
             return facts.withLock { Array($0.tasks.values) }.filter { $0.state != .completed }
                 .sorted { $0.taskIdentifier < $1.taskIdentifier }
         }
@@ -343,13 +339,6 @@ public final class BackgroundSession: Sendable {
         _ call: @escaping @Sendable (Client, _ session: String) async throws -> Answer
     ) async throws -> Answer {
         _ = try await opening.value
-        var patience = Patience()
-        while true {
-            do {
-                return try await call(client, identifier)
-            } catch {
-                try await patience.wait(after: error)
-            }
-        }
+        return try await Patience.insist { try await call(client, identifier) }
     }
 }

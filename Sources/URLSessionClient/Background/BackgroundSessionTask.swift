@@ -44,10 +44,8 @@ public class BackgroundSessionTask: @unchecked Sendable {
     let session: BackgroundSession
     let facts: Mutex<Facts>
 
-    /// What is known of the task.
     struct Facts {
         var state = State.suspended
-        /// The key among the session's tasks.
         var key = ""
         /// The number of the task that this one repeats.
         var retryOf: Int64?

@@ -43,72 +43,74 @@ public struct BackgroundSessionTaskTransactionMetrics: Sendable {
     /// Where it went.
     public let url: URL?
     /// The server's status.
-    public let statusCode: Int?
+    public var statusCode: Int? { metrics.statusCode.map { Int($0) } }
     /// Why it ended early, in words.
-    public let error: String?
+    public var error: String? { metrics.error }
     /// From which byte of the content on.
-    public let offset: Int64
+    public var offset: Int64 { metrics.offset }
 
     /// When it began.
-    public let fetchStartDate: Date?
+    public var fetchStartDate: Date? { Self.date(metrics.fetchStartDate) }
     /// When the look-up of the name began.
-    public let domainLookupStartDate: Date?
+    public var domainLookupStartDate: Date? { Self.date(metrics.domainLookupStartDate) }
     /// When the look-up of the name ended.
-    public let domainLookupEndDate: Date?
+    public var domainLookupEndDate: Date? { Self.date(metrics.domainLookupEndDate) }
     /// When the connection was begun.
-    public let connectStartDate: Date?
+    public var connectStartDate: Date? { Self.date(metrics.connectStartDate) }
     /// When TLS began.
-    public let secureConnectionStartDate: Date?
+    public var secureConnectionStartDate: Date? { Self.date(metrics.secureConnectionStartDate) }
     /// When TLS was ready.
-    public let secureConnectionEndDate: Date?
+    public var secureConnectionEndDate: Date? { Self.date(metrics.secureConnectionEndDate) }
     /// When the connection was ready.
-    public let connectEndDate: Date?
+    public var connectEndDate: Date? { Self.date(metrics.connectEndDate) }
     /// When the first byte was sent.
-    public let requestStartDate: Date?
+    public var requestStartDate: Date? { Self.date(metrics.requestStartDate) }
     /// When the last byte was sent.
-    public let requestEndDate: Date?
+    public var requestEndDate: Date? { Self.date(metrics.requestEndDate) }
     /// When the first byte came.
-    public let responseStartDate: Date?
+    public var responseStartDate: Date? { Self.date(metrics.responseStartDate) }
     /// When the last byte came.
-    public let responseEndDate: Date?
+    public var responseEndDate: Date? { Self.date(metrics.responseEndDate) }
 
     /// `http/1.1` or `h2`.
-    public let networkProtocolName: String?
+    public var networkProtocolName: String? { metrics.networkProtocolName }
     /// `TLSv1.2` or `TLSv1.3`.
-    public let negotiatedTLSProtocolVersion: String?
+    public var negotiatedTLSProtocolVersion: String? { metrics.negotiatedTLSProtocolVersion }
     /// As OpenSSL names it, `TLS_AES_256_GCM_SHA384`.
-    public let negotiatedTLSCipherSuite: String?
+    public var negotiatedTLSCipherSuite: String? { metrics.negotiatedTLSCipherSuite }
     /// Where the response came from. The service caches none.
     public var resourceFetchType: ResourceFetchType { .networkLoad }
     /// Whether the connection was there before.
-    public let isReusedConnection: Bool
+    public var isReusedConnection: Bool { metrics.isReusedConnection }
     /// Whether it went through a proxy.
-    public let isProxyConnection: Bool
+    public var isProxyConnection: Bool { metrics.isProxyConnection }
     /// The service's address.
-    public let localAddress: String?
+    public var localAddress: String? { metrics.localAddress }
     /// The service's port.
-    public let localPort: Int?
+    public var localPort: Int? { metrics.localPort.map { Int($0) } }
     /// The server's address, or the proxy's.
-    public let remoteAddress: String?
+    public var remoteAddress: String? { metrics.remoteAddress }
     /// The server's port, or the proxy's.
-    public let remotePort: Int?
+    public var remotePort: Int? { metrics.remotePort.map { Int($0) } }
 
     /// Bytes of the request's head.
-    public let countOfRequestHeaderBytesSent: Int64
+    public var countOfRequestHeaderBytesSent: Int64 { metrics.countOfRequestHeaderBytesSent }
     /// Bytes of the request's body.
-    public let countOfRequestBodyBytesSent: Int64
+    public var countOfRequestBodyBytesSent: Int64 { metrics.countOfRequestBodyBytesSent }
     /// Bytes of the answer's head.
-    public let countOfResponseHeaderBytesReceived: Int64
+    public var countOfResponseHeaderBytesReceived: Int64 { metrics.countOfResponseHeaderBytesReceived }
     /// Bytes of the answer's body.
-    public let countOfResponseBodyBytesReceived: Int64
+    public var countOfResponseBodyBytesReceived: Int64 { metrics.countOfResponseBodyBytesReceived }
 
     /// Where a response comes from, as Apple numbers it.
     public enum ResourceFetchType: Int, Sendable {
         case unknown, networkLoad, serverPush, localCache
     }
 
+    private let metrics: TransactionMetrics
+
     init(_ metrics: TransactionMetrics, method: String?, response: HTTPURLResponse?) {
-        func date(_ text: String?) -> Date? { text.flatMap { Date(rfc3339: $0) } }
+        self.metrics = metrics
         let place = URL(string: metrics.url)
         var request = URLRequest(url: place ?? URL(filePath: "/"))
         request.httpMethod = method ?? "GET"
@@ -121,32 +123,7 @@ public struct BackgroundSessionTaskTransactionMetrics: Sendable {
                 httpVersion: metrics.networkProtocolName == "h2" ? "HTTP/2" : "HTTP/1.1", headerFields: fields)
         }
         url = place
-        statusCode = metrics.statusCode.map { Int($0) }
-        error = metrics.error
-        offset = metrics.offset
-        fetchStartDate = date(metrics.fetchStartDate)
-        domainLookupStartDate = date(metrics.domainLookupStartDate)
-        domainLookupEndDate = date(metrics.domainLookupEndDate)
-        connectStartDate = date(metrics.connectStartDate)
-        secureConnectionStartDate = date(metrics.secureConnectionStartDate)
-        secureConnectionEndDate = date(metrics.secureConnectionEndDate)
-        connectEndDate = date(metrics.connectEndDate)
-        requestStartDate = date(metrics.requestStartDate)
-        requestEndDate = date(metrics.requestEndDate)
-        responseStartDate = date(metrics.responseStartDate)
-        responseEndDate = date(metrics.responseEndDate)
-        networkProtocolName = metrics.networkProtocolName
-        negotiatedTLSProtocolVersion = metrics.negotiatedTLSProtocolVersion
-        negotiatedTLSCipherSuite = metrics.negotiatedTLSCipherSuite
-        isReusedConnection = metrics.isReusedConnection
-        isProxyConnection = metrics.isProxyConnection
-        localAddress = metrics.localAddress
-        localPort = metrics.localPort.map { Int($0) }
-        remoteAddress = metrics.remoteAddress
-        remotePort = metrics.remotePort.map { Int($0) }
-        countOfRequestHeaderBytesSent = metrics.countOfRequestHeaderBytesSent
-        countOfRequestBodyBytesSent = metrics.countOfRequestBodyBytesSent
-        countOfResponseHeaderBytesReceived = metrics.countOfResponseHeaderBytesReceived
-        countOfResponseBodyBytesReceived = metrics.countOfResponseBodyBytesReceived
     }
+
+    private static func date(_ text: String?) -> Date? { text.flatMap { Date(rfc3339: $0) } }
 }

@@ -139,7 +139,6 @@ extension BackgroundSession {
         completionHandler(.useCredential, known)
     }
 
-    /// What a session warns of.
     enum Warning: Hashable, Sendable {
         case unusableCredential
         case taskOfEndedSession

@@ -83,9 +83,9 @@ public final class LaunchReceiver: Sendable {
         let bytes = Array(body)
         let payload: WebhookPayload
         do {
-            payload = try webhook.verify(headers: headers, body: bytes, now: Int64(Date().timeIntervalSince1970))
+            payload = try webhook.verify(headers: headers, body: bytes)
         } catch {
-            return Response(status: error == .unreadable ? 400 : 401, reason: "\(error)")
+            return Response(error)
         }
         do {
             try launch(payload)
@@ -128,11 +128,11 @@ public final class LaunchReceiver: Sendable {
 
     /// Calls the service for a minute and a half at most; a launch that is not completed comes again.
     private static func insist(_ call: @escaping @Sendable () async throws -> Void) {
-        Task {
-            var patience = Patience(limit: 10)
-            while true {
-                do { return try await call() } catch { try await patience.wait(after: error) }
-            }
-        }
+        Task { try await Patience.insist(limit: 10, call) }
     }
+}
+
+extension LaunchReceiver.Response {
+    /// The answer to a webhook that is not believed.
+    init(_ error: WebhookError) { self.init(status: error == .unreadable ? 400 : 401, reason: "\(error)") }
 }

@@ -27,7 +27,6 @@ extension BackgroundSessionTask {
         return 1 << 48 | digest
     }
 
-    /// A name for a new task.
     static func freshName() -> String { String(Int.random(in: 1 << 32..<1 << 48)) }
 
     /// Does something when all is done that was to be done before.
@@ -172,7 +171,6 @@ extension BackgroundSessionTask {
         await session.didComplete(self)
     }
 
-    /// The task is over.
     func complete(with error: (any Error)?, response: URLResponse?) {
         facts.withLock { facts in
             facts.state = .completed

@@ -1,14 +1,14 @@
 import Glibc
+import Options
 import URLSessionClient
 import Wire
 
-/// The app, its webhook, and for operators all apps.
 enum AppCommands {
     // MARK: Webhook
 
-    static func webhook(_ call: Call) async throws { try show(try await call.client.app(), call) }
+    static func webhook(_ call: Invocation) async throws { try show(try await call.client.app(), call) }
 
-    private static func show(_ app: App, _ call: Call) throws {
+    private static func show(_ app: App, _ call: Invocation) throws {
         try call.output.show(app) { app in
             let webhook = app.webhook
             let reason = webhook.disabledReason.map { " (\($0))" } ?? ""
@@ -16,7 +16,7 @@ enum AppCommands {
         }
     }
 
-    static func setWebhook(_ call: Call) async throws {
+    static func setWebhook(_ call: Invocation) async throws {
         let words = call.words
         let change = WebhookChange {
             switch words.text("URL") {
@@ -36,7 +36,7 @@ enum AppCommands {
         try show(try await call.client.changeWebhook(change), call)
     }
 
-    static func ping(_ call: Call) async throws {
+    static func ping(_ call: Invocation) async throws {
         let attempt = try await call.client.pingWebhook()
         try call.output.show(attempt) { [words($0)] }
         guard let status = attempt.statusCode, (200..<300).contains(status) else { throw Failure.silent(1) }
@@ -61,7 +61,7 @@ enum AppCommands {
         return "\(Words.time(attempt.startedAt))  \(result(attempt, deadline: deadline))\(duration)\(excerpt)"
     }
 
-    static func rotate(_ call: Call) async throws {
+    static func rotate(_ call: Invocation) async throws {
         let rotated = try await call.client.rotateWebhookSecret(gracePeriod: call.words.seconds("grace") ?? 86_400)
         try call.output.show(rotated) { [$0.secret] }
         if !call.output.isJSON {
@@ -71,12 +71,12 @@ enum AppCommands {
 
     // MARK: Launches
 
-    static func redeliver(_ call: Call) async throws {
+    static func redeliver(_ call: Invocation) async throws {
         let words = call.words
         switch (words.text("LAUNCH"), words.text("since")) {
         case (let launch?, nil):
             let launch = try await call.client.redeliverLaunch(launch)
-            try call.output.show(launch) { [row($0).joined(separator: "\t")] }
+            try call.output.row(launch, row)
         case (nil, let since?):
             let selection = LaunchSelection {
                 $0.createdAfter = Words.moment(since)
@@ -91,7 +91,7 @@ enum AppCommands {
         }
     }
 
-    static func launches(_ call: Call) async throws {
+    static func launches(_ call: Invocation) async throws {
         let words = call.words
         let deadline = await launchDeadline(call)
         try await call.output.list(
@@ -108,11 +108,11 @@ enum AppCommands {
     }
 
     /// Seconds from the 2xx to the completion; `nil` for a key that may not read the app.
-    private static func launchDeadline(_ call: Call) async -> Double? {
+    private static func launchDeadline(_ call: Invocation) async -> Double? {
         try? await call.client.app().webhook.launchDeadline
     }
 
-    static func launch(_ call: Call) async throws {
+    static func launch(_ call: Invocation) async throws {
         let launch = try await call.client.launch(call.words.text("LAUNCH") ?? "")
         let deadline = launch.isFetch ? nil : await launchDeadline(call)
         try call.output.show(launch) { launch in
@@ -136,7 +136,7 @@ enum AppCommands {
         ]
     }
 
-    static func complete(_ call: Call) async throws {
+    static func complete(_ call: Invocation) async throws {
         let identifier = call.words.text("LAUNCH") ?? ""
         let launch: Launch
         if let result = call.words.text("RESULT") {
@@ -144,12 +144,12 @@ enum AppCommands {
         } else {
             launch = try await call.client.completeLaunch(identifier)
         }
-        try call.output.show(launch) { [row($0).joined(separator: "\t")] }
+        try call.output.row(launch, row)
     }
 
     // MARK: Refresh
 
-    static func refresh(_ call: Call) async throws {
+    static func refresh(_ call: Invocation) async throws {
         guard let word = call.words.text("INTERVAL") else {
             return try show(try await call.client.backgroundRefresh(), call)
         }
@@ -158,7 +158,7 @@ enum AppCommands {
         case "never": interval = .never
         case "minimum": interval = .minimum
         default:
-            guard let seconds = CallWords.seconds(word) else {
+            guard let seconds = Amount.seconds(word) else {
                 throw CallWords.Fault(
                     text: "INTERVAL must be never, minimum or a time such as 3600 or 1h: \(word)", command: "refresh")
             }
@@ -167,7 +167,7 @@ enum AppCommands {
         try show(try await call.client.setMinimumBackgroundFetchInterval(interval), call)
     }
 
-    private static func show(_ refresh: BackgroundRefresh, _ call: Call) throws {
+    private static func show(_ refresh: BackgroundRefresh, _ call: Invocation) throws {
         try call.output.show(refresh) { refresh in
             let interval =
                 switch refresh.minimumBackgroundFetchInterval {
@@ -181,13 +181,13 @@ enum AppCommands {
         }
     }
 
-    static func fetch(_ call: Call) async throws {
-        try call.output.show(try await call.client.simulateFetch()) { [row($0).joined(separator: "\t")] }
+    static func fetch(_ call: Invocation) async throws {
+        try call.output.row(try await call.client.simulateFetch(), row)
     }
 
     // MARK: Apps
 
-    static func own(_ call: Call) async throws {
+    static func own(_ call: Invocation) async throws {
         try call.output.show(try await call.client.app()) { app in
             let limits = app.limits
             return [
@@ -200,7 +200,7 @@ enum AppCommands {
         }
     }
 
-    static func apps(_ call: Call) async throws {
+    static func apps(_ call: Invocation) async throws {
         try await call.output.list(
             ["app", "state", "tasks", "stored", "webhook"],
             { try await call.client.apps(cursor: $0, limit: 1000) }, row)
@@ -210,7 +210,7 @@ enum AppCommands {
         [app.identifier, app.state, String(app.usage.tasks), String(app.usage.storedBytes), app.webhook.url ?? "-"]
     }
 
-    static func add(_ call: Call) async throws {
+    static func add(_ call: Invocation) async throws {
         let words = call.words
         var creation = AppCreation(identifier: words.text("APP") ?? "")
         if let url = words.text("webhook-url") { creation.webhook = WebhookChange { $0.url = .set(url) } }
@@ -227,7 +227,7 @@ enum AppCommands {
         if !call.output.isJSON { call.output.note("Neither is shown again.") }
     }
 
-    static func set(_ call: Call) async throws {
+    static func set(_ call: Invocation) async throws {
         let words = call.words
         let change = AppChange {
             switch words.text("webhook-url") {
@@ -249,14 +249,16 @@ enum AppCommands {
         }
         try call.output.show(try await call.client.change(change, ofApp: words.text("APP") ?? "")) { app in
             let bytes = app.limits.storedBytes.map { Words.bytes($0) } ?? "any number of bytes"
-            let tasks = app.limits.tasks == .max ? "any number of tasks" : Words.count(app.limits.tasks, "task")
+            let tasks = app.limits.tasks == .max ? "any number of tasks" : app.limits.tasks.counted("task")
             return [(row(app) + ["\(tasks)", bytes, "refresh \(app.backgroundRefreshStatus)"]).joined(separator: "\t")]
         }
     }
 
-    static func remove(_ call: Call) async throws { try await call.client.deleteApp(call.words.text("APP") ?? "") }
+    static func remove(_ call: Invocation) async throws {
+        try await call.client.deleteApp(call.words.text("APP") ?? "")
+    }
 
-    static func keys(_ call: Call) async throws {
+    static func keys(_ call: Invocation) async throws {
         try await call.output.list(
             ["key", "scopes", "expires"],
             { try await call.client.keys(ofApp: call.words.text("APP") ?? "", cursor: $0, limit: 1000) }, row)
@@ -266,7 +268,7 @@ enum AppCommands {
         [key.keyIdentifier, key.scopes.map(\.rawValue).joined(separator: ","), key.expiresAt ?? "-"]
     }
 
-    static func addKey(_ call: Call) async throws {
+    static func addKey(_ call: Invocation) async throws {
         let creation = AppKeyCreation {
             let scopes = call.words.texts("scope").map { Scope(rawValue: $0) }
             if !scopes.isEmpty { $0.scopes = scopes }
@@ -277,7 +279,7 @@ enum AppCommands {
         if !call.output.isJSON { call.output.note("The key is not shown again.") }
     }
 
-    static func revokeKey(_ call: Call) async throws {
+    static func revokeKey(_ call: Invocation) async throws {
         try await call.client.deleteKey(call.words.text("KEY") ?? "", ofApp: call.words.text("APP") ?? "")
     }
 }

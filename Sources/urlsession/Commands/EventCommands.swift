@@ -3,11 +3,10 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// Events, questions and credentials.
 enum EventCommands {
     // MARK: Events
 
-    static func events(_ call: Call) async throws {
+    static func events(_ call: Invocation) async throws {
         let session = call.words.text("SESSION") ?? ""
         let after = call.words.number("after")
         if call.words.flag("live") {
@@ -19,7 +18,7 @@ enum EventCommands {
         }
     }
 
-    private static func list(_ session: String, after: Int64?, _ call: Call) async throws {
+    private static func list(_ session: String, after: Int64?, _ call: Invocation) async throws {
         var (last, isAtEnd) = (after, false)
         while !isAtEnd {
             let page = try await call.client.eventPage(of: session, after: last, limit: 1000)
@@ -29,29 +28,17 @@ enum EventCommands {
         }
     }
 
-    private static func follow(_ session: String, after: Int64?, _ call: Call) async throws {
+    private static func follow(_ session: String, after: Int64?, _ call: Invocation) async throws {
         // What refuses at once is told; what is only away for a while is waited for.
         _ = try await call.client.session(session)
         for try await event in call.client.stream(of: session, after: after) {
             guard let seq = event.seq else { continue }
             try show(event, call)
-            try await acknowledge(through: seq, in: session, call.client)
+            try await Patience.insist { try await call.client.acknowledge(through: seq, in: session) }
         }
     }
 
-    /// Acknowledges once the service is there.
-    private static func acknowledge(through seq: Int64, in session: String, _ client: Client) async throws {
-        var patience = Patience()
-        while true {
-            do {
-                return try await client.acknowledge(through: seq, in: session)
-            } catch {
-                try await patience.wait(after: error)
-            }
-        }
-    }
-
-    static func show(_ event: Event, _ call: Call) throws {
+    static func show(_ event: Event, _ call: Invocation) throws {
         try call.output.show(event) { event in
             let task = event.taskIdentifier.map { String($0) } ?? "-"
             let columns = [event.seq.map { String($0) } ?? "-", event.type.rawValue, task]
@@ -61,14 +48,14 @@ enum EventCommands {
         }
     }
 
-    static func acknowledge(_ call: Call) async throws {
+    static func acknowledge(_ call: Invocation) async throws {
         try await call.client.acknowledge(
             through: call.words.number("SEQ") ?? 0, in: call.words.text("SESSION") ?? "")
     }
 
     // MARK: Questions
 
-    static func questions(_ call: Call) async throws {
+    static func questions(_ call: Invocation) async throws {
         let states = call.words.list("state").map { QuestionState(rawValue: $0) }
         try await call.output.list(
             ["question", "type", "state", "task", "subject"],
@@ -86,7 +73,7 @@ enum EventCommands {
         ]
     }
 
-    static func answer(_ call: Call) async throws {
+    static func answer(_ call: Invocation) async throws {
         let words = call.words
         let disposition = Disposition(rawValue: words.text("DISPOSITION") ?? "")
         var answer = Answer(disposition)
@@ -102,9 +89,7 @@ enum EventCommands {
             answer.request = TransferRequest(url: url)
         default: break
         }
-        try call.output.show(try await call.client.answer(answer, to: words.text("QUESTION") ?? "")) {
-            [row($0).joined(separator: "\t")]
-        }
+        try call.output.row(try await call.client.answer(answer, to: words.text("QUESTION") ?? ""), row)
     }
 
     private static func secret(_ words: CallWords) throws -> Credential.Secret {
@@ -118,7 +103,7 @@ enum EventCommands {
 
     // MARK: Credentials
 
-    static func credentials(_ call: Call) async throws {
+    static func credentials(_ call: Invocation) async throws {
         try await call.output.list(
             ["credential", "user", "method", "server"],
             { try await call.client.credentials(cursor: $0, limit: 1000) },
@@ -130,7 +115,7 @@ enum EventCommands {
             })
     }
 
-    static func addCredential(_ call: Call) async throws {
+    static func addCredential(_ call: Invocation) async throws {
         let words = call.words
         guard let url = URL(string: words.text("URL") ?? ""), let host = url.host(), let scheme = url.scheme,
             ["http", "https"].contains(scheme)
@@ -146,7 +131,7 @@ enum EventCommands {
         try call.output.show(stored) { ["\($0.credentialIdentifier)\t\(Words.space($0.protectionSpace))"] }
     }
 
-    static func removeCredential(_ call: Call) async throws {
+    static func removeCredential(_ call: Invocation) async throws {
         try await call.client.deleteCredential(call.words.text("CREDENTIAL") ?? "")
     }
 }

@@ -2,27 +2,17 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// The service itself, for operators.
 enum SystemCommands {
     // MARK: Conditions
 
-    static func conditions(_ call: Call) async throws { try show(try await call.client.conditions(), call) }
+    static func conditions(_ call: Invocation) async throws { try show(try await call.client.conditions(), call) }
 
-    static func setConditions(_ call: Call) async throws {
+    static func setConditions(_ call: Invocation) async throws {
         let path = call.words.text("FILE") ?? "-"
-        let name = path == "-" ? "standard input" : path
-        let bytes = path == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(path)
-        guard let bytes else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
-        let conditions: Conditions
-        do {
-            conditions = try Conditions(parsing: bytes, .strict)
-        } catch {
-            throw Failure("\(name): \(Problem(error).detail)")
-        }
-        try show(try await call.client.setConditions(conditions), call)
+        try show(try await call.client.setConditions(LocalFiles.json(path)), call)
     }
 
-    private static func show(_ conditions: Conditions, _ call: Call) throws {
+    private static func show(_ conditions: Conditions, _ call: Invocation) throws {
         try call.output.show(conditions, lines)
     }
 
@@ -51,15 +41,13 @@ enum SystemCommands {
 
     // MARK: Nodes
 
-    static func nodes(_ call: Call) async throws {
+    static func nodes(_ call: Invocation) async throws {
         try await call.output.list(
             ["node", "state", "roles", "transfers", "version", "URL"], { _ in try await call.client.nodes() }, row)
     }
 
-    static func drain(_ call: Call) async throws {
-        try call.output.show(try await call.client.drainNode(call.words.text("ID") ?? "")) {
-            [row($0).joined(separator: "\t")]
-        }
+    static func drain(_ call: Invocation) async throws {
+        try call.output.row(try await call.client.drainNode(call.words.text("ID") ?? ""), row)
     }
 
     private static func row(_ node: Node) -> [String] {

@@ -2,32 +2,21 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// Sessions from outside.
 enum SessionCommands {
-    static func list(_ call: Call) async throws {
+    static func list(_ call: Invocation) async throws {
         try await call.output.list(
             ["session", "state", "running", "completed"],
             { try await call.client.sessions(cursor: $0, limit: 1000) }, row)
     }
 
-    static func open(_ call: Call) async throws {
-        var configuration: SessionConfiguration?
-        if let path = call.words.text("configuration") {
-            guard let bytes = LocalFiles.read(path) else {
-                throw Failure("\(path): \(String(cString: strerror(errno)))")
-            }
-            do {
-                configuration = try SessionConfiguration(parsing: bytes, .strict)
-            } catch {
-                throw Failure("\(path): \(Problem(error).detail)")
-            }
-        }
+    static func open(_ call: Invocation) async throws {
+        let configuration: SessionConfiguration? = try call.words.text("configuration").map(LocalFiles.json)
         let session = try await call.client.openSession(
             call.words.text("SESSION") ?? "", configuration: configuration, description: call.words.text("description"))
-        try call.output.show(session) { [row($0).joined(separator: "\t")] }
+        try call.output.row(session, row)
     }
 
-    static func close(_ call: Call) async throws {
+    static func close(_ call: Invocation) async throws {
         let name = call.words.text("SESSION") ?? ""
         if call.words.flag("forget") {
             try await call.client.deleteSession(name)
@@ -36,7 +25,7 @@ enum SessionCommands {
         let session =
             call.words.flag("cancel")
             ? try await call.client.invalidateAndCancel(name) : try await call.client.finishTasksAndInvalidate(name)
-        try call.output.show(session) { [row($0).joined(separator: "\t")] }
+        try call.output.row(session, row)
     }
 
     private static func row(_ session: Session) -> [String] {
@@ -45,30 +34,21 @@ enum SessionCommands {
     }
 }
 
-/// Tasks from outside.
 enum TaskCommands {
-    static func list(_ call: Call) async throws {
+    static func list(_ call: Invocation) async throws {
         let words = call.words
         let states = words.list("state").map { TaskState(rawValue: $0) }
         let outcomes = words.list("outcome").map { TaskOutcome(rawValue: $0) }
         let group = words.text("group")
         let search = words.text("search")
-        let columns = ["task", "state", "received", "URL"]
-        guard let session = words.text("SESSION") else {
-            return try await call.output.list(
-                ["session"] + columns,
-                {
-                    try await call.client.tasks(
-                        states: states, outcomes: outcomes, group: group, search: search, cursor: $0, limit: 1000)
-                }, { [$0.sessionIdentifier] + row($0) })
-        }
+        let session = words.text("SESSION")
         try await call.output.list(
-            columns,
+            (session == nil ? ["session"] : []) + ["task", "state", "received", "URL"],
             {
                 try await call.client.tasks(
                     in: session, states: states, outcomes: outcomes, group: group, search: search, cursor: $0,
                     limit: 1000)
-            }, row)
+            }, { (session == nil ? [$0.sessionIdentifier] : []) + row($0) })
     }
 
     static func row(_ task: SessionTask) -> [String] {
@@ -79,13 +59,13 @@ enum TaskCommands {
         ]
     }
 
-    static func show(_ call: Call) async throws {
+    static func show(_ call: Invocation) async throws {
         let session = call.words.text("SESSION") ?? ""
         let task = try await call.client.task(call.words.number("TASK") ?? 0, in: session)
         try call.output.show(task) { Explain.lines($0, in: session) }
     }
 
-    static func tell(_ call: Call) async throws {
+    static func tell(_ call: Invocation) async throws {
         let words = call.words
         let session = words.text("SESSION") ?? ""
         guard let command = Client.Command(rawValue: words.command.name) else { return }
@@ -98,7 +78,7 @@ enum TaskCommands {
         guard numbers.isEmpty else {
             for number in numbers {
                 let task = try await call.client.command(command, task: number, in: session)
-                try call.output.show(task) { [row($0).joined(separator: "\t")] }
+                try call.output.row(task, row)
             }
             return
         }
@@ -109,14 +89,14 @@ enum TaskCommands {
         }
         let answer = try await call.client.command(command, tasks: selection, in: session)
         try call.output.show(answer) { answer in
-            ["\(Words.count(answer.changed, "task")) of \(answer.matched) changed"]
+            ["\(answer.changed.counted("task")) of \(answer.matched) changed"]
                 + answer.errors.map { "task \($0.taskIdentifier): \($0.problem.detail)" }
         }
     }
 
-    static func content(_ call: Call) async throws {
+    static func content(_ call: Invocation) async throws {
         let (session, number) = (call.words.text("SESSION") ?? "", call.words.number("TASK") ?? 0)
-        switch call.words.text("output").map({ Place($0) }) ?? .standardOutput {
+        switch call.words.text("output").map({ SaveLocation($0) }) ?? .standardOutput {
         case .standardOutput, .nowhere:
             try await call.client.content(ofTask: number, in: session) { try Terminal.write($0.bytes) }
         case let place:
@@ -130,9 +110,8 @@ enum TaskCommands {
     }
 }
 
-/// A task in words.
 enum Explain {
-    static func run(_ call: Call) async throws {
+    static func run(_ call: Invocation) async throws {
         let (session, number) = (call.words.text("SESSION") ?? "", call.words.number("TASK") ?? 0)
         let task = try await call.client.task(number, in: session)
         var events: [Event] = []
@@ -170,7 +149,6 @@ enum Explain {
         }
     }
 
-    /// What a task is, how it stands, and why.
     static func lines(_ task: SessionTask, in session: String, now: Int64 = Words.now) -> [String] {
         var lines = [
             "Task \(task.taskIdentifier) of \(session): \(task.kind) \(task.kind == .upload ? "to" : "of") \(task.originalRequest.address)"

@@ -1,20 +1,21 @@
+import Glibc
 import URLSessionClient
 import Wire
 
 /// `receive`: an app that only prints, saves and completes.
 struct Receive {
-    private let call: Call
+    private let call: Invocation
 
+    /// Where it listens unless told otherwise: on a port that no common server uses.
+    static let standardAddress = "127.0.0.1:8757"
     /// Of `urlsessiond serve --dev`.
     private static let developmentSecret = "whsec_" + Base64.encode([UInt8](repeating: 0, count: 32))
 
-    static func run(_ call: Call) async throws {
+    static func run(_ call: Invocation) async throws {
         let words = call.words
         let webhook = try verifier(call)
-        let listener = try WebhookListener(words.text("listen") ?? WebhookListener.standardAddress)
-        let arrivals = listener.arrivals(verifying: webhook)
-        let host = words.text("listen").map { String($0.prefix { $0 != ":" }) } ?? "127.0.0.1"
-        let url = words.text("webhook-url") ?? "http://\(host == "0.0.0.0" ? "127.0.0.1" : host):\(listener.port)/"
+        let (host, port, arrivals) = try listen(words.text("listen") ?? standardAddress, webhook)
+        let url = words.text("webhook-url") ?? "http://\(host == "0.0.0.0" ? "127.0.0.1" : host):\(port)/"
         if let folder = words.text("save"), !LocalFiles.isFolder(folder) { try LocalFiles.makeFolder(folder) }
         let receiver = Receive(call: call)
         let before = words.flag("no-register") ? nil : try await receiver.register(url)
@@ -26,8 +27,8 @@ struct Receive {
         }
         for await arrival in arrivals {
             switch arrival {
-            case .refused(let reason): call.output.note("refused a webhook: \(reason)")
-            case .webhook(let payload):
+            case .failure(let error): call.output.note("refused a webhook: \(Self.words(error))")
+            case .success(let payload):
                 let isLaunch = await receiver.handle(payload)
                 if isLaunch, words.flag("once") { return await receiver.putBack(before) }
             }
@@ -36,11 +37,38 @@ struct Receive {
         try Task.checkCancellation()
     }
 
-    private static func verifier(_ call: Call) throws -> URLSessionClient.Webhook {
+    /// - Parameter address: `127.0.0.1:8757`; port 0 picks one.
+    private static func listen(
+        _ address: String, _ webhook: URLSessionClient.Webhook
+    ) throws -> (host: String, port: UInt16, AsyncStream<Result<WebhookPayload, WebhookError>>) {
+        let parts = address.split(separator: ":").map(String.init)
+        do throws(ClientError) {
+            guard parts.count == 2, let port = UInt16(parts[1]) else { throw .file(address, code: EINVAL) }
+            let (bound, arrivals) = try webhook.arrivals(host: parts[0], port: port)
+            return (parts[0], bound, arrivals)
+        } catch {
+            guard case .file(let place, let code) = error, code != EINVAL else {
+                throw CallWords.Fault(
+                    text: "--listen must be ADDR:PORT, such as \(standardAddress): \(address)", command: "receive")
+            }
+            throw Failure("cannot listen on \(place): \(String(cString: strerror(code)))")
+        }
+    }
+
+    private static func words(_ error: WebhookError) -> String {
+        switch error {
+        case .unusableSecret: "the secret is none"
+        case .incompleteHeaders: "it has no signature"
+        case .wrongTime: "it was signed too long ago, or in the future"
+        case .wrongSignature: "it is not signed with this secret"
+        case .unreadable: "it is not JSON of a webhook"
+        }
+    }
+
+    private static func verifier(_ call: Invocation) throws -> URLSessionClient.Webhook {
         var secret = call.settings.webhookSecret ?? developmentSecret
         if let path = call.words.text("secret-file") {
-            guard let bytes = LocalFiles.read(path) else { throw Failure("\(path) cannot be read") }
-            secret = String(decoding: bytes, as: UTF8.self).split(separator: "\n").first?.trimmed ?? ""
+            secret = String(decoding: try LocalFiles.read(path), as: UTF8.self).split(separator: "\n").first?.trimmed ?? ""
         }
         do {
             return try URLSessionClient.Webhook(secrets: [secret])
@@ -106,7 +134,7 @@ struct Receive {
     /// All that is not acknowledged, in order. The lease keeps an earlier handler of the same launch from it.
     private func handle(_ launch: WebhookPayload.HandleEvents) async throws {
         let (client, session) = (call.client, launch.sessionIdentifier)
-        let events = Words.count(launch.pendingEvents, "event")
+        let events = launch.pendingEvents.counted("event")
         try call.output.say(
             "launch \(launch.launchId) of \(session): \(launch.reasons.joined(separator: ", ")), \(events)")
         guard !call.words.flag("no-complete") else {

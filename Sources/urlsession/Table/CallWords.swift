@@ -1,10 +1,11 @@
+import Options
+
 /// The words of one call, sorted by the table.
 struct CallWords: Sendable {
-    let command: Command
-    private(set) var arguments: [String: [String]] = [:]
-    private(set) var options: [String: [String]] = [:]
+    let command: Subcommand
+    /// The texts of arguments and options by their names, which differ.
+    private var texts: [String: [String]] = [:]
 
-    /// What was called wrongly.
     struct Fault: Error, Equatable {
         let text: String
         /// The command whose help would tell.
@@ -14,13 +15,12 @@ struct CallWords: Sendable {
     enum Parsed {
         case run(CallWords)
         /// Help of a command, or of all.
-        case help(Command?)
+        case help(Subcommand?)
         /// Help of the commands with this first word.
         case family(String)
         case version
     }
 
-    /// Sorts the words after the tool's name.
     static func parse(_ words: [String]) throws(Fault) -> Parsed {
         var rest = words[...]
         // Options of all commands may stand before the command.
@@ -62,7 +62,7 @@ struct CallWords: Sendable {
         throw unknown(name)
     }
 
-    private static func parse(_ words: [String], of command: Command) throws(Fault) -> Parsed {
+    private static func parse(_ words: [String], of command: Subcommand) throws(Fault) -> Parsed {
         var call = CallWords(command: command)
         var (rest, plain, onlyPlain) = (words[...], [String](), false)
         while let word = rest.popFirst() {
@@ -81,36 +81,21 @@ struct CallWords: Sendable {
     }
 
     private mutating func take(option word: String, _ rest: inout ArraySlice<String>) throws(Fault) {
-        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        let isLong = word.hasPrefix("--")
-        let known = command.allOptions
-        let option =
-            isLong
-            ? known.first { "--\($0.name)" == parts[0] }
-            : known.first { $0.short != nil && $0.short == word.dropFirst().first }
-        guard let option else { throw fault("there is no option \(isLong ? parts[0] : word)") }
-        var value: String?
-        if isLong, parts.count == 2 {
-            value = parts[1]
-        } else if !isLong, word.count > 2 {
-            // `-oFILE`, and `-qf` for two that have no value.
-            value = String(word.dropFirst(2))
-            if option.value == nil {
-                rest.insert("-" + String(word.dropFirst(2)), at: rest.startIndex)
-                value = nil
-            }
+        let word = OptionWord(word)
+        guard let option = command.allOptions.first(where: word.names) else {
+            throw fault("there is no option \(word.spelling)")
         }
         let name = "--\(option.name)"
-        if option.value == nil, value != nil { throw fault("\(name) has no value") }
-        if option.value != nil, value == nil { value = rest.popFirst() }
-        guard let text = option.value == nil ? "" : value else {
-            throw fault("\(name) needs a value, \(option.value ?? "")")
+        guard let value = option.value else {
+            // `-qf` for two that have no value.
+            if let others = word.rest, !word.isLong { rest.insert("-" + others, at: rest.startIndex) }
+            guard word.rest == nil || !word.isLong else { throw fault("\(name) has no value") }
+            return texts[option.name, default: []].append("")
         }
-        if !option.isRepeated, options[option.name] != nil, option.value != nil {
-            throw fault("\(name) is given twice")
-        }
-        try check(text, option.kind, option.value == nil ? nil : name)
-        options[option.name, default: []].append(text)
+        guard let text = word.rest ?? rest.popFirst() else { throw fault("\(name) needs a value, \(value)") }
+        if !option.isRepeated, texts[option.name] != nil { throw fault("\(name) is given twice") }
+        try check(text, option.kind, name)
+        texts[option.name, default: []].append(text)
     }
 
     private mutating func take(arguments words: [String]) throws(Fault) {
@@ -120,91 +105,40 @@ struct CallWords: Sendable {
             rest = rest.dropFirst(taken.count)
             guard !taken.isEmpty || argument.isOptional else { throw fault("\(argument.name) is missing") }
             for word in taken { try check(word, argument.kind, argument.name) }
-            if !taken.isEmpty { arguments[argument.name] = taken }
+            if !taken.isEmpty { texts[argument.name] = taken }
         }
         if let word = rest.first { throw fault("\(word) is one word too many") }
     }
 
-    private func check(_ text: String, _ kind: Command.Kind, _ name: String?) throws(Fault) {
-        guard let name else { return }
-        switch kind {
-        case .text, .file, .session: if text.isEmpty { throw fault("\(name) must not be empty") }
-        case .number(let range):
-            guard let number = Int64(text), range.contains(number) else {
-                let bounds =
-                    range.upperBound == .max ? "from \(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
-                throw fault("\(name) must be a whole number, \(bounds): \(text)")
-            }
-        case .fraction:
-            guard let number = Double(text), (0...1).contains(number) else {
-                throw fault("\(name) must be a number from 0 to 1: \(text)")
-            }
-        case .duration:
-            guard Self.seconds(text) != nil else {
-                throw fault("\(name) must be a time such as 90, 30s, 5m or 24h: \(text)")
-            }
-        case .rate:
-            guard Self.rate(text) != nil else {
-                throw fault("\(name) must be bytes per second such as 500k, 2M or 1G: \(text)")
-            }
-        case .limit:
-            guard text == "none" || (Int64(text) ?? -1) >= 0 else {
-                throw fault("\(name) must be a whole number, from 0, or none: \(text)")
-            }
-        case .choice(let words):
-            guard words.contains(text) else {
-                throw fault("\(name) must be one of \(words.joined(separator: ", ")): \(text)")
-            }
-        case .choices(let words):
-            guard Self.list(text).allSatisfy(words.contains) else {
-                throw fault("\(name) must be one of \(words.joined(separator: ", ")), or several with commas: \(text)")
-            }
-        }
+    private func check(_ text: String, _ kind: ValueKind, _ name: String) throws(Fault) {
+        let isFree = [.text, .file, .session].contains(kind)
+        guard !isFree || !text.isEmpty else { throw fault("\(name) must not be empty") }
+        guard kind.accepts(text) else { throw fault("\(name) must be \(kind.requirement): \(text)") }
     }
 
     private func fault(_ text: String) -> Fault { Fault(text: text, command: command.name) }
 
     // MARK: Values
 
-    func flag(_ option: String) -> Bool { options[option] != nil }
+    var given: [Subcommand.Argument] { command.arguments.filter { texts[$0.name] != nil } }
 
-    func text(_ name: String) -> String? { options[name]?.last ?? arguments[name]?.last }
+    func flag(_ option: String) -> Bool { texts[option] != nil }
 
-    func texts(_ name: String) -> [String] { options[name] ?? arguments[name] ?? [] }
+    func text(_ name: String) -> String? { texts[name]?.last }
+
+    func texts(_ name: String) -> [String] { texts[name] ?? [] }
 
     /// The words of a value that may have several; none where the option is not given.
     func list(_ name: String) -> [String] { choices(name) ?? [] }
 
     /// The words of a value that may have several; `nil` where the option is not given.
-    func choices(_ name: String) -> [String]? { text(name).map { Self.list($0) } }
-
-    private static func list(_ text: String) -> [String] {
-        text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-    }
+    func choices(_ name: String) -> [String]? { text(name).map(ValueKind.list) }
 
     func number(_ name: String) -> Int64? { text(name).flatMap { Int64($0) } }
 
-    func seconds(_ name: String) -> Double? { text(name).flatMap { Self.seconds($0) } }
+    func seconds(_ name: String) -> Double? { text(name).flatMap(Amount.seconds) }
 
-    static func seconds(_ text: String) -> Double? {
-        let scales: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
-        let scale = text.last.flatMap { scales[$0] }
-        guard let number = Double(scale == nil ? text[...] : text.dropLast()), number >= 0, number.isFinite else {
-            return nil
-        }
-        return number * (scale ?? 1)
-    }
-
-    func rate(_ name: String) -> Int64? { text(name).flatMap { Self.rate($0) } }
-
-    /// As curl and wget read a rate: 1k is 1,024 bytes.
-    static func rate(_ text: String) -> Int64? {
-        let shifts = ["k": 10, "m": 20, "g": 30]
-        let shift = text.last.flatMap { shifts[$0.lowercased()] }
-        guard let number = Double(shift == nil ? text[...] : text.dropLast()), number.isFinite else { return nil }
-        let bytes = (number * Double(1 << (shift ?? 0))).rounded()
-        return (1..<9e18).contains(bytes) ? Int64(bytes) : nil
-    }
+    func bytes(_ name: String) -> Int64? { text(name).flatMap(Amount.bytes) }
 
     // MARK: Suggestions
 

@@ -1,4 +1,5 @@
-/// What the tool tells about itself, made of the table.
+import Options
+
 enum Help {
     static func overview() -> String {
         var lines = [
@@ -22,7 +23,7 @@ enum Help {
             .joined(separator: "\n")
     }
 
-    static func command(_ command: Command) -> String {
+    static func command(_ command: Subcommand) -> String {
         var lines = ["urlsession \(command.name): \(command.summary)", "", "usage: \(command.usage)"]
         if !command.about.isEmpty { lines += [""] + paragraphs(command.about) }
         if !command.arguments.isEmpty {
@@ -37,11 +38,8 @@ enum Help {
         return lines.joined(separator: "\n")
     }
 
-    static func describe(_ help: String, _ kind: Command.Kind) -> String {
-        switch kind {
-        case .choice(let words), .choices(let words): "\(help): \(words.joined(separator: ", "))"
-        default: help
-        }
+    static func describe(_ help: String, _ kind: ValueKind) -> String {
+        kind.words.isEmpty ? help : "\(help): \(kind.words.joined(separator: ", "))"
     }
 
     /// Two columns, the second one broken at 100 columns.

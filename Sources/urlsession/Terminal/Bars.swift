@@ -1,4 +1,3 @@
-/// What one transfer looks like on a terminal.
 struct Bar: Equatable {
     var name: String
     var received: Int64 = 0
@@ -63,7 +62,6 @@ struct Bar: Equatable {
 struct Bars {
     private var drawn = 0
 
-    /// Draws the bars anew, with finished lines above them.
     mutating func draw(_ lines: [String], above finished: [String] = []) {
         var text = drawn > 0 ? "\u{1B}[\(drawn)A\r\u{1B}[J" : "\r"
         for line in finished { text += Terminal.printable(line) + "\n" }

@@ -1,7 +1,6 @@
 import Wire
 
 extension Words {
-    /// What an event says.
     static func event(_ event: Event, now: Int64 = now) -> String {
         (try? words(event, now)) ?? event.type.rawValue
     }
@@ -38,7 +37,7 @@ extension Words {
             return "has its content, \(bytes(data.length)), \(data.digest.algorithm) \(data.digest.value)"
         case .taskDidFinishCollectingMetrics:
             let data: TaskMetrics = try event.data.read()
-            let requests = count(Int64(data.transactionMetrics.count), "request")
+            let requests = data.transactionMetrics.count.counted("request")
             return "took \(duration(data.taskInterval.duration)) and \(requests)"
         case .taskDidComplete:
             let data: EventData.DidComplete = try event.data.read()

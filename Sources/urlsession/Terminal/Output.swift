@@ -46,35 +46,19 @@ struct Output: Sendable {
         _ columns: [String], _ page: (_ cursor: String?) async throws -> Page<Item>, _ row: (Item) -> [String]
     ) async throws {
         var table = Table(columns)
-        var cursor: String?
-        repeat {
-            let page = try await page(cursor)
-            for item in page.items { try show(item, row, &table) }
-            cursor = page.nextCursor
-        } while cursor != nil
-        try end(table)
-    }
-
-    func show<Item: JSONWritable>(
-        _ item: Item, _ row: (Item) -> [String], _ table: inout Table
-    ) throws(ClientError) {
-        guard !isQuiet else { return }
-        if isJSON { return try json(item) }
-        let cells = row(item).map(Terminal.printable)
-        if Terminal.isTerminal(STDOUT_FILENO) {
-            table.add(cells)
-        } else {
-            try Terminal.write(cells.joined(separator: "\t") + "\n")
+        try await Client.each(page) { item in
+            if isQuiet || isJSON || !Terminal.isTerminal(STDOUT_FILENO) { return try self.row(item, row) }
+            table.add(row(item).map(Terminal.printable))
         }
+        if !table.isEmpty { try Terminal.write(table.lines.map { $0 + "\n" }.joined()) }
     }
 
-    func end(_ table: Table) throws(ClientError) {
-        guard !table.isEmpty else { return }
-        try Terminal.write(table.lines.map { $0 + "\n" }.joined())
+    /// One thing: as JSON, or as columns between tabs.
+    func row<Thing: JSONWritable>(_ thing: Thing, _ row: (Thing) -> [String]) throws(ClientError) {
+        try show(thing) { [row($0).joined(separator: "\t")] }
     }
 }
 
-/// Rows under the names of their columns.
 struct Table {
     private var rows: [[String]]
 
@@ -94,7 +78,6 @@ struct Table {
     }
 }
 
-/// The terminal, where there is one.
 enum Terminal {
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
@@ -202,5 +185,4 @@ enum Terminal {
     }
 }
 
-/// A variable of the environment.
 func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }

@@ -1,7 +1,7 @@
 import Glibc
+import Options
 import Wire
 
-/// Words for what the service tells.
 enum Words {
     // MARK: Amounts
 
@@ -41,7 +41,6 @@ enum Words {
         guard seconds.isFinite, seconds < 360_000 else { return "days" }
         let whole = Int(seconds.rounded(.up))
         let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60)
-        let two = { (number: Int) in number < 10 ? "0\(number)" : "\(number)" }
         return hours > 0 ? "\(hours):\(two(minutes)):\(two(rest))" : "\(minutes):\(two(rest))"
     }
 
@@ -54,11 +53,6 @@ enum Words {
         case ..<171_000: "\(Int((seconds / 3600).rounded())) h"
         default: "\(Int((seconds / 86_400).rounded())) days"
         }
-    }
-
-    /// A number and what it counts.
-    static func count(_ number: Int64, _ one: String, _ many: String? = nil) -> String {
-        "\(number) \(number == 1 ? one : many ?? one + "s")"
     }
 
     // MARK: Times
@@ -93,7 +87,7 @@ enum Words {
 
     /// A moment as the service reads it: one that is written so, or so long ago as `2h` says.
     static func moment(_ text: String, now: Int64 = now) -> String {
-        guard let seconds = CallWords.seconds(text) else { return text }
+        guard let seconds = Amount.seconds(text) else { return text }
         var moment: [UInt8] = []
         TimeText.append(now - Int64(seconds * 1000), to: &moment)
         return String(decoding: moment, as: UTF8.self)
@@ -105,7 +99,7 @@ enum Words {
         return parts
     }
 
-    private static func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    private static func two(_ number: some BinaryInteger) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
     // MARK: Tasks
 
@@ -114,7 +108,6 @@ enum Words {
         (task.outcome?.rawValue) ?? (task.state == .running ? task.phase?.rawValue : nil) ?? task.state.rawValue
     }
 
-    /// Why a task that ended is no success.
     static func failure(_ task: SessionTask) -> String {
         failure(task.outcome, task.error, task.response)
     }

@@ -18,7 +18,6 @@ struct Follower {
         case lost(any Error)
     }
 
-    /// What was done with a content.
     enum Saved: Sendable {
         /// It is in this file now; `nil` for standard output.
         case file(String?)
@@ -33,7 +32,6 @@ struct Follower {
         let file: String?
         /// Whether it was saved before.
         var wasThere = false
-        /// Why it is no success.
         let failure: String?
         /// When it transferred, where that was heard.
         var pace: Pace?
@@ -46,7 +44,6 @@ struct Follower {
         var isTransferred: Bool { task.outcome == .succeeded || task.outcome == .notModified }
     }
 
-    /// What is behind us.
     struct Done {
         var count = 0
         var bytes: Int64 = 0
@@ -60,9 +57,9 @@ struct Follower {
     /// Whether the pages of errors are saved as well.
     var savesErrors = false
     /// Where contents go; nil for where their tasks say, below the current folder.
-    var place: Place?
+    var place: SaveLocation?
     /// Where those of single tasks go.
-    var places: [Int64: Place] = [:]
+    var places: [Int64: SaveLocation] = [:]
     /// The user whose password the server gets.
     var user: String?
 
@@ -89,7 +86,6 @@ struct Follower {
         (happenings, happened) = AsyncStream.makeStream(of: Happening.self)
     }
 
-    /// One task on its way.
     struct Item {
         enum Phase { case running, comparing, waitingToSave, saving }
         var task: SessionTask
@@ -207,18 +203,13 @@ struct Follower {
         items[number] = item
     }
 
-    /// Asks the service for a task; a look follows.
     private func ask(about number: Int64) {
         let (client, session, happened) = (client, session, happened)
         Task {
-            var patience = Patience()
-            while true {
-                do {
-                    happened.yield(.look(try await client.task(number, in: session)))
-                    return
-                } catch {
-                    do { try await patience.wait(after: error) } catch { return _ = happened.yield(.lost(error)) }
-                }
+            do {
+                happened.yield(.look(try await Patience.insist { try await client.task(number, in: session) }))
+            } catch {
+                happened.yield(.lost(error))
             }
         }
     }
@@ -240,16 +231,16 @@ struct Follower {
     static func name(of task: SessionTask) -> String {
         if task.kind == .upload, let name = task.metadata["urlsession.file"] { return name }
         let url = task.originalRequest.address
-        let hasName = task.response?.suggestedFilename != nil || Place.lastPart(of: url) != nil
-        guard hasName else { return Place.host(of: url) ?? url }
-        return Place.folder("/").path(for: task, besides: []).map { String($0.dropFirst()) } ?? url
+        let hasName = task.response?.suggestedFilename != nil || SaveLocation.lastPart(of: url) != nil
+        guard hasName else { return SaveLocation.host(of: url) ?? url }
+        return SaveLocation.folder("/").path(for: task, besides: []).map { String($0.dropFirst()) } ?? url
     }
 
     // MARK: Ends
 
     private mutating func complete(_ number: Int64) throws {
         guard let task = items[number]?.task else { return }
-        guard let file = Place.saved(task), let content = task.content else { return try keep(number) }
+        guard let file = SaveLocation.saved(task), let content = task.content else { return try keep(number) }
         items[number]?.phase = .comparing
         items[number]?.bar.note = "comparing with the file that is there"
         workers.append(
@@ -265,7 +256,7 @@ struct Follower {
         let isWanted =
             task.kind == .download && task.content != nil && (isGood || savesErrors && task.outcome == .httpError)
         guard isWanted else { return try finish(number, nil) }
-        let place: Place
+        let place: SaveLocation
         do throws(Failure) {
             place = try self.place(of: task)
         } catch {
@@ -280,9 +271,9 @@ struct Follower {
         saveMore()
     }
 
-    private func place(of task: SessionTask) throws(Failure) -> Place {
+    private func place(of task: SessionTask) throws(Failure) -> SaveLocation {
         if let place = places[task.taskIdentifier] ?? place { return place }
-        return try Place(keptWith: task).belowCurrentFolder()
+        return try SaveLocation(keptWith: task).belowCurrentFolder()
     }
 
     private mutating func saveMore() {
@@ -319,13 +310,13 @@ struct Follower {
             return .file(nil)
         }
         if let content = item.task.content, let there = item.others.first(where: { Client.file($0, has: content) }) {
-            let change = Place.change(saying: there, savedContentOf: item.task)
+            let change = SaveLocation.change(saying: there, savedContentOf: item.task)
             _ = try? await client.change(change, ofTask: number, in: session)
             return .wasThere(there)
         }
         try await client.content(ofTask: number, in: session, to: file, replacing: replacing, progress: progress)
         // That it is there counts, not whether this is remembered.
-        let change = Place.change(saying: file, savedContentOf: item.task)
+        let change = SaveLocation.change(saying: file, savedContentOf: item.task)
         _ = try? await client.change(change, ofTask: number, in: session)
         return .file(file)
     }
@@ -362,7 +353,6 @@ struct Follower {
         display.draw(items, done)
     }
 
-    /// Why a task that ended is no success.
     private func reason(for task: SessionTask) -> String {
         if let user, task.response?.statusCode == 401 { return "the server refused the password of \(user)" }
         let attempts = task.attempts.count > 1 ? ", after \(task.attempts.count) attempts" : ""

@@ -6,7 +6,6 @@ struct Pace: Sendable, Equatable {
     /// Milliseconds since 1970, in order and apart from each other.
     private let spans: [ClosedRange<Int64>]
 
-    /// The times of a task's transactions.
     init(_ metrics: TaskMetrics) {
         self.init(
             metrics.transactionMetrics.compactMap { transaction in

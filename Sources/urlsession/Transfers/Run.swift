@@ -7,7 +7,7 @@ import Wire
 /// Without `--session` the session is the call's own. Its name is made of the call, so the same call finds it again; it
 /// is deleted when nothing of it is needed any more.
 struct Run {
-    private let call: Call
+    private let call: Invocation
     let session: String
     /// Whether the session was made for this call.
     private let isOwn: Bool
@@ -18,7 +18,8 @@ struct Run {
     private static let description = "urlsession"
 
     init(
-        _ call: Call, session: String, isOwn: Bool, key: String = "", options: SessionOptions? = nil, user: User? = nil
+        _ call: Invocation, session: String, isOwn: Bool, key: String = "", options: SessionOptions? = nil,
+        user: User? = nil
     ) {
         self.call = call
         self.session = session
@@ -30,7 +31,7 @@ struct Run {
 
     /// - Parameter key: What makes this call another than others.
     static func open(
-        _ call: Call, prefix: String, key: [String], user: User? = nil, opensSession: Bool = true
+        _ call: Invocation, prefix: String, key: [String], user: User? = nil, opensSession: Bool = true
     ) async throws -> Run {
         let options = try SessionOptions(call.words)
         let key = key + options.key
@@ -74,7 +75,7 @@ struct Run {
     private func earlierTasks() async throws -> [String: SessionTask] {
         guard user != nil else { return [:] }
         var tasks: [String: SessionTask] = [:]
-        try await Pages.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { task in
+        try await Client.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { task in
             if let id = task.clientTaskId { tasks[id] = task }
         }
         return tasks
@@ -108,7 +109,7 @@ struct Run {
             return result
         }
         var latest: [Int64: SessionTask] = [:]
-        try await Pages.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { task in
+        try await Client.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { task in
             if let original = task.retryOf { latest[original] = task }
         }
         var result: [SessionTask] = []
@@ -124,7 +125,7 @@ struct Run {
 
     /// Whether a task that was there before has ended, and is of no more use to this call.
     private func isOver(_ task: SessionTask) -> Bool {
-        let isSaved = Place.saved(task) != nil || task.kind == .upload
+        let isSaved = SaveLocation.saved(task) != nil || task.kind == .upload
         return task.state == .completed && (task.outcome != .succeeded || isSaved && !isOwn)
     }
 
@@ -156,7 +157,7 @@ struct Run {
 
     /// Follows tasks to their ends, unless they are to be left.
     func finish(
-        _ tasks: [SessionTask], after seq: Int64, place: Place? = nil, places: [Int64: Place] = [:]
+        _ tasks: [SessionTask], after seq: Int64, place: SaveLocation? = nil, places: [Int64: SaveLocation] = [:]
     ) async throws {
         let (words, output) = (call.words, call.output)
         if words.flag("detach") {
@@ -222,8 +223,8 @@ struct Run {
     }
 
     /// Contents on standard output stay alone there.
-    private func toStandardError(_ tasks: [SessionTask], _ place: Place?) -> Output {
-        let goesThere = tasks.contains { (place ?? Place(keptWith: $0)) == .standardOutput }
+    private func toStandardError(_ tasks: [SessionTask], _ place: SaveLocation?) -> Output {
+        let goesThere = tasks.contains { (place ?? SaveLocation(keptWith: $0)) == .standardOutput }
         var output = call.output
         if goesThere { output.hasContentOnStandardOutput = true }
         return output
@@ -236,7 +237,6 @@ struct Run {
     }
 }
 
-/// How far a file is on its way to the service.
 final class StoringDisplay: Sendable {
     private let output: Output
     private let name: String

@@ -1,6 +1,5 @@
 import Wire
 
-/// What the options of a call say about the call's own session.
 struct SessionOptions: Sendable, Equatable {
     private static let names = ["tries", "max-time", "connections", "limit-rate"]
 
@@ -22,7 +21,7 @@ struct SessionOptions: Sendable, Equatable {
         tries = words.number("tries")
         seconds = words.seconds("max-time")
         connections = words.number("connections")
-        rate = words.rate("limit-rate")
+        rate = words.bytes("limit-rate")
         if let seconds, !(0.001...315_360_000).contains(seconds) {
             throw CallWords.Fault(
                 text: "--max-time must be more than 0 and at most ten years: \(words.text("max-time") ?? "")",

@@ -37,11 +37,10 @@ struct Source: Sendable, Hashable {
         return nil
     }
 
-    /// A failure that names the line.
     func failure(_ text: String) -> Failure { Failure(line.map { "\($0): \(text)" } ?? text, status: 2) }
 
     /// The place of the content: the named file where the line names one.
-    func place(in place: Place) -> Place {
+    func place(in place: SaveLocation) -> SaveLocation {
         guard let name, case .folder(let folder) = place else { return place }
         return .file((folder.hasSuffix("/") ? folder : folder + "/") + name)
     }

@@ -121,7 +121,6 @@ struct EndingLine: Shape {
     var task = SessionTask()
     /// Where its content was saved.
     var file: String?
-    /// Why it is no success.
     var failure: String?
 
     init() {}

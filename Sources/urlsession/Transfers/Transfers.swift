@@ -2,11 +2,10 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// `get`, `put` and `attach`.
 enum Transfers {
     // MARK: get
 
-    static func get(_ call: Call) async throws {
+    static func get(_ call: Invocation) async throws {
         let words = call.words
         try User.checkStandardInput(words)
         let place = try Self.place(words)
@@ -26,8 +25,8 @@ enum Transfers {
     }
 
     /// Where contents are saved: nowhere where they go into a bucket.
-    private static func place(_ words: CallWords) throws -> Place {
-        guard words.text("into") != nil else { return Place(words.text("output")) }
+    private static func place(_ words: CallWords) throws -> SaveLocation {
+        guard words.text("into") != nil else { return SaveLocation(words.text("output")) }
         guard words.text("output") == nil else {
             throw CallWords.Fault(text: "what goes --into a bucket is not saved with -o as well", command: "get")
         }
@@ -42,7 +41,7 @@ enum Transfers {
         }
         var key = parts[1]
         if key.isEmpty || key.hasSuffix("/") {
-            guard let name = source.name ?? Place.lastPart(of: source.url) else {
+            guard let name = source.name ?? SaveLocation.lastPart(of: source.url) else {
                 throw source.failure("\(source.url) has no name: give --into a whole KEY")
             }
             key += name
@@ -54,10 +53,8 @@ enum Transfers {
     private static func sources(_ words: CallWords) throws -> [Source] {
         var sources = words.texts("URL").map { Source(url: $0) }
         if let file = words.text("input-file") {
-            let bytes = file == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(file)
-            guard let bytes else { throw Failure("\(file): \(String(cString: strerror(errno)))") }
             sources += try Source.parse(
-                String(decoding: bytes, as: UTF8.self), of: file == "-" ? "standard input" : file)
+                String(decoding: LocalFiles.read(file), as: UTF8.self), of: file == "-" ? "standard input" : file)
         }
         var (seen, names): (Set<[String?]>, Set<String>) = ([], [])
         sources = sources.filter { seen.insert([$0.url, $0.name]).inserted }
@@ -70,7 +67,7 @@ enum Transfers {
     }
 
     /// Refuses before anything is handed over what could only fail in the end.
-    private static func check(_ place: Place, _ urls: [Source], _ words: CallWords) throws {
+    private static func check(_ place: SaveLocation, _ urls: [Source], _ words: CallWords) throws {
         let hasNames = urls.contains { $0.name != nil }
         switch place {
         case .file(let path):
@@ -100,7 +97,7 @@ enum Transfers {
     }
 
     private static func download(
-        _ source: Source, _ place: Place, _ headers: StringMap, _ words: CallWords
+        _ source: Source, _ place: SaveLocation, _ headers: StringMap, _ words: CallWords
     ) throws -> TaskCreation {
         let request: TransferRequest
         do throws(Failure) {
@@ -109,7 +106,7 @@ enum Transfers {
             throw source.failure(error.lines.joined(separator: "; "))
         }
         var task = TaskCreation.download(request)
-        task.metadata[Place.key] = source.place(in: place).text
+        task.metadata[SaveLocation.key] = source.place(in: place).text
         if let into = words.text("into") { task.destination = try destination(into, of: source, words) }
         if let segments = words.text("segments") {
             task.segments = segments == "auto" ? .auto : .count(Int(segments) ?? 1)
@@ -136,7 +133,7 @@ enum Transfers {
 
     // MARK: put
 
-    static func put(_ call: Call) async throws {
+    static func put(_ call: Invocation) async throws {
         let words = call.words
         guard let file = words.text("FILE"), let url = words.text("URL") else { return }
         try User.checkStandardInput(words)
@@ -191,11 +188,14 @@ enum Transfers {
         return request
     }
 
-    /// The header fields of `--header`.
     private static func headers(_ words: CallWords) throws -> StringMap {
         var headers = StringMap()
         for text in words.texts("header") {
-            let lines = text.hasPrefix("@") ? try lines(ofFile: String(text.dropFirst())) : [text]
+            var lines = [text]
+            if text.hasPrefix("@") {
+                let file = try LocalFiles.read(String(text.dropFirst()))
+                lines = String(decoding: file, as: UTF8.self).lines.map(\.trimmed).filter { !$0.isEmpty }
+            }
             for line in lines {
                 let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(\.trimmed)
                 guard parts.count == 2, !parts[0].isEmpty else {
@@ -224,12 +224,6 @@ enum Transfers {
         }
     }
 
-    private static func lines(ofFile path: String) throws -> [String] {
-        let bytes = path == "-" ? LocalFiles.read(STDIN_FILENO) : LocalFiles.read(path)
-        guard let bytes else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
-        return String(decoding: bytes, as: UTF8.self).lines.map(\.trimmed).filter { !$0.isEmpty }
-    }
-
     private static func apply(_ words: CallWords, to task: inout TaskCreation) throws {
         if let priority = words.text("priority").flatMap({ Double($0) }) { task.priority = priority }
         task.earliestBeginDate = words.text("not-before")
@@ -238,20 +232,22 @@ enum Transfers {
 
     // MARK: attach
 
-    static func attach(_ call: Call) async throws {
+    static func attach(_ call: Invocation) async throws {
         let words = call.words
         guard let session = words.text("SESSION") else { return }
         let run = Run(call, session: session, isOwn: false)
         let seq = try await call.client.session(session).lastEventSeq
         var tasks: [SessionTask] = []
-        try await Pages.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) { tasks.append($0) }
-        let place = words.text("output").map { Place($0) }
+        try await Client.each({ try await call.client.tasks(in: session, cursor: $0, limit: 1000) }) {
+            tasks.append($0)
+        }
+        let place = words.text("output").map { SaveLocation($0) }
         if words.command.name == "attach" {
             // What was retried is over; what was saved need not be looked at.
             let retried = Set(tasks.compactMap(\.retryOf))
             tasks = tasks.filter { task in
                 !retried.contains(task.taskIdentifier)
-                    && (task.state != .completed || task.metadata[Place.key] != nil
+                    && (task.state != .completed || task.metadata[SaveLocation.key] != nil
                         || task.metadata["urlsession.file"] != nil || place != nil)
             }
         } else {
@@ -263,22 +259,7 @@ enum Transfers {
 }
 
 extension TaskCreation {
-    /// Adds the password of a user to the request, where there is one.
     fileprivate mutating func authorize(as user: User?) {
         if let user { request = request.map { user.authorizing($0) } }
-    }
-}
-
-/// Pages of lists.
-enum Pages {
-    static func each<Item>(
-        _ page: (_ cursor: String?) async throws -> Page<Item>, _ use: (Item) throws -> Void
-    ) async throws {
-        var cursor: String?
-        repeat {
-            let page = try await page(cursor)
-            for item in page.items { try use(item) }
-            cursor = page.nextCursor
-        } while cursor != nil
     }
 }

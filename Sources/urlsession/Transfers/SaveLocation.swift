@@ -3,7 +3,7 @@ import URLSessionClient
 import Wire
 
 /// Where the content of a download is to be saved.
-enum Place: Sendable, Equatable {
+enum SaveLocation: Sendable, Equatable {
     /// Under the name that the server gives it.
     case folder(String)
     case file(String)
@@ -64,7 +64,7 @@ enum Place: Sendable, Equatable {
     /// of this machine.
     ///
     /// - Throws: ``Failure``, which says how to save it elsewhere.
-    func belowCurrentFolder() throws(Failure) -> Place {
+    func belowCurrentFolder() throws(Failure) -> SaveLocation {
         let (path, folder): (String, String)
         switch self {
         case .standardOutput, .nowhere: return self
