@@ -100,16 +100,16 @@ enum Command {
             return Exit.usage
         }
         guard let configuration = configuration(Array(arguments.dropFirst())) else { return Exit.usage }
-        let place =
-            configuration.server.map { Store.Place.server($0, node: move.rawValue) }
+        let location =
+            configuration.server.map { Store.Location.server($0, node: move.rawValue) }
             ?? .file(Serve.databasePath(configuration))
         do {
             switch move {
-            case .export: try Store.export(place, to: LocalFile.absolute(file))
+            case .export: try Store.export(location, to: LocalFile.absolute(file))
             case .import:
                 let lock = try lockFolder(configuration)
                 defer { withExtendedLifetime(lock) {} }
-                try Store.load(LocalFile.absolute(file), into: place)
+                try Store.load(LocalFile.absolute(file), into: location)
             }
             return Exit.done
         } catch {

@@ -22,7 +22,7 @@ struct ContentFinisher: Sendable {
         case .none: return .completed(outcome, result, nil)
         case .bytes(let bytes, let digest) where !moves(specification, outcome):
             let content = NewContent(
-                place: .bytes(bytes), length: Int64(bytes.count),
+                storage: .bytes(bytes), length: Int64(bytes.count),
                 digest: ContentDigest(algorithm: .sha256, value: digest.hexadecimal))
             return .completed(outcome, result, content)
         case .bytes, .partialFile, .existingFile, .object: return nil
@@ -64,11 +64,11 @@ struct ContentFinisher: Sendable {
             let object = try await contents.put(
                 folder.open(partial), as: contents.newKey(of: task.id), of: task.id, store, folder.disk)
             return .completed(
-                outcome, result, NewContent(place: .object(object.key), length: length, digest: record))
+                outcome, result, NewContent(storage: .object(object.key), length: length, digest: record))
         }
         let path = folder.content(task.id.rawValue)
         try await folder.move(partial, to: path)
-        return .completed(outcome, result, NewContent(place: .file(path), length: length, digest: record))
+        return .completed(outcome, result, NewContent(storage: .file(path), length: length, digest: record))
     }
 
     /// The SHA-256 of a file that was complete before the response came.
@@ -190,7 +190,7 @@ struct ContentFinisher: Sendable {
 }
 
 extension PlannedMove {
-    fileprivate var content: NewContent { NewContent(place: .moved, length: length, digest: digest) }
+    fileprivate var content: NewContent { NewContent(storage: .moved, length: length, digest: digest) }
 }
 
 /// The digest of the content is not the expected one.
