@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-all sanitize soak storm demo cluster-demo bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
+.PHONY: help run build test test-all sanitize soak storm demo cluster-demo simulate bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,11 @@ soak: ## The long tests at full scale: storms, kills, crowds (ONLY=LaunchStormTe
 storm: ## A model of the API against the service, origins that misbehave, and kills (SECONDS=60; SEED=x repeats the choices of a run)
 	@scripts/install-packages storm
 	@exec scripts/storm --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
+
+simulate: ## The service, SQLite and libcurl on one thread, in an order that a seed decides: crashes, disks, origins (SEEDS=1000 FIRST=1; SEED=x repeats one with its trace)
+	@scripts/install-packages build
+	@swift build -c release --product simulate
+	@exec .build/release/simulate $(if $(SEED),--seed $(SEED) --verbose,--seeds $(or $(SEEDS),1000) --first $(or $(FIRST),1)) $(WITH)
 
 demo: build ## 1,020 transfers, one launch, every byte compared (KILLS=5 kills the service five times; FILES UPLOADS MAXSIZE)
 	@scripts/install-packages demo

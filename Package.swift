@@ -104,6 +104,15 @@ let package = Package(
         // Tests run the programs, which are built with them, and do not wait for them to be compiled.
         library(
             "TestSupport", ["Base", "Buckets", "Core", "Formats", "SQL", "Store", "TransferEngine", "CLinux"]),
+        // The service under a seed: see docs/internals/simulation.md.
+        .target(name: "CSimulation", path: "Tests/CSimulation"),
+        .executableTarget(
+            name: "simulate",
+            dependencies: [
+                "CSimulation", "Service", "Launches", "Transfers", "Store", "SQL", "Files", "TransferEngine", "Base",
+                "Core", "Formats",
+            ],
+            path: "Tests/Simulation", swiftSettings: strict),
         tests("CoreTests", ["Core", "Formats", "TestSupport"]),
         tests("BaseTests", ["Base", "Formats"]),
         tests("WireTests", ["Wire"]),

@@ -21,6 +21,8 @@ package final class APIServer: Sendable {
     let bodies: MemoryBudget
     /// Events read for streams whose clients have not received them yet.
     let streamed = MemoryBudget(bytes: 32 << 20)
+    /// Bytes of unfinished downloads whose clients have not received them yet.
+    let arriving = MemoryBudget(bytes: 32 << 20)
     let shownTasks = ShownTasks()
     /// Set at the end of `init`: the routes, which label the metrics, need the other members.
     private let requests = Locked<RequestMeters?>(nil)
@@ -43,7 +45,7 @@ package final class APIServer: Sendable {
 
     package var routes: [Route] {
         [
-            appRoutes, ownAppRoutes, sessionRoutes, taskRoutes, batchRoutes, eventRoutes, attachmentRoutes,
+            appRoutes, ownAppRoutes, cacheRoutes, sessionRoutes, taskRoutes, batchRoutes, eventRoutes, attachmentRoutes,
             systemRoutes, indexRoutes, nodeRoutes, pageRoutes,
             bodyRoutes, contentRoutes, launchRoutes, questionRoutes, credentialRoutes, refreshRoutes, conditionsRoutes,
         ].flatMap { $0 }
@@ -105,8 +107,8 @@ package final class APIServer: Sendable {
             headers.append(
                 (
                     "Access-Control-Allow-Headers",
-                    "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Range, "
-                        + "If-Range, Content-Digest, Repr-Digest, Upload-Complete, Upload-Length, Upload-Offset, "
+                    "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, "
+                        + "Range, If-Range, Content-Digest, Repr-Digest, Upload-Complete, Upload-Length, Upload-Offset, "
                         + "X-Request-Id, traceparent"
                 ))
             headers.append(("Access-Control-Max-Age", "600"))

@@ -62,7 +62,7 @@ extension Call {
     /// Lines are answered as they arrive, so that no response exists that could be repeated.
     private func refuseIdempotencyKey() throws {
         guard request.headers["Idempotency-Key"] == nil else {
-            throw Problem.header("Idempotency-Key", "Lines take none: give each line a clientTaskId.")
+            throw Problem.header("Idempotency-Key", "Lines have no Idempotency-Key: give each line a clientTaskId.")
         }
     }
 
@@ -75,7 +75,7 @@ extension Call {
     private func requireJSON() throws {
         try requireNoCoding()
         guard bodyType == MediaTypes.json else {
-            throw Problem(.unsupportedMediaType, "The body must be application/json in UTF-8, and say so.")
+            throw Problem(.unsupportedMediaType, "The Content-Type must be application/json, in UTF-8.")
         }
     }
 

@@ -63,11 +63,11 @@ extension Call {
         var seen: Set<String> = []
         for (name, _) in request.query {
             guard known.contains(where: { $0.utf8.elementsEqual(name.utf8) }) else {
-                let choice = known.isEmpty ? "There are none here." : "There are: \(known.joined(separator: ", "))."
+                let choice = known.isEmpty ? "This route has none." : "There are: \(known.joined(separator: ", "))."
                 throw Problem.query(name, "There is no such query parameter. \(choice)")
             }
             guard seen.insert(name).inserted || Self.lists.contains(name) else {
-                throw Problem.query(name, "This parameter stands twice.")
+                throw Problem.query(name, "This parameter occurs twice.")
             }
         }
     }

@@ -34,6 +34,12 @@ struct Version: Sendable {
 
     init(_ stamp: TaskStamp) { (revision, row) = (stamp.revision, "task \(stamp.task.rawValue)") }
 
+    /// The version of a task's bytes.
+    fileprivate init(bytes version: Int64, of task: TaskRecord) {
+        revision = version
+        row = "bytes \(task.id.rawValue)"
+    }
+
     /// The version of a resource without a revision: its state itself.
     init(ofState state: some JSONWritable, named name: String) {
         (revision, row) = (0, "\(name) \(String(decoding: state.jsonBytes, as: UTF8.self))")
@@ -89,7 +95,7 @@ extension Call {
         guard request.headers["If-Match"] != nil else { return nil }
         let tags = entityTags("If-Match")
         guard let version else {
-            throw Problem(.preconditionFailed, "There is nothing here yet that could match If-Match.")
+            throw Problem(.preconditionFailed, "The resource does not exist yet, so that If-Match matches nothing.")
         }
         if tags.contains("*") { return nil }
         guard tags.contains(where: { $0.hasPrefix(beginning(of: version)) }) else {
@@ -97,7 +103,7 @@ extension Call {
                 .preconditionFailed,
                 version.revision == 0
                     ? "The resource has changed since."
-                    : "The resource has changed since, or is a new one; its revision is \(version.revision).")
+                    : "The resource has changed since, or was replaced; its revision is \(version.revision).")
         }
         return version.revision
     }
@@ -115,6 +121,11 @@ extension Call {
                 try Task.checkCancellation()
             }
         }
+    }
+
+    /// The tag of a task's bytes while they arrive, and afterwards: the same from the first byte on.
+    func tag(ofBytes version: Int64, of task: TaskRecord) -> String {
+        beginning(of: Version(bytes: version, of: task)) + "bytes\""
     }
 
     /// The common beginning of all tags of a version. Keyed, so that it does not reveal row numbers.

@@ -25,7 +25,7 @@ struct Call: Sendable {
     var app: AppID {
         get throws {
             guard case .app(let app, _, _) = caller else {
-                throw Problem(.insufficientScope, "This is for the keys of apps.")
+                throw Problem(.insufficientScope, "This needs the key of an app.")
             }
             return app
         }
@@ -72,14 +72,14 @@ struct Call: Sendable {
     /// Counts one held request of the key, until the value is destroyed.
     func heldPlace() throws -> Hold {
         guard let place = server.held.place(of: caller.key) else {
-            throw Problem(.rateLimited, "This key has too many requests waiting already.")
+            throw Problem(.rateLimited, "This key has too many held requests.")
         }
         return place
     }
 
     /// Runs a closure that waits, counted against the key's held requests.
     ///
-    /// - Parameter wake: Has the closure look again whether the client is gone.
+    /// - Parameter wake: Resumes the closure, so that it reads `isGone` again.
     /// - Throws: ``Problem`` `unauthorized` if the key was revoked meanwhile.
     func holding<Result>(
         _ wake: @escaping @Sendable () -> Void,

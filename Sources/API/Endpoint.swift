@@ -103,8 +103,7 @@ extension APIServer {
         let (caller, admission) = try await letIn(request)
         allowance = limiter?.admit(caller.key)
         if let allowance, !allowance.isAdmitted {
-            throw Problem(
-                .rateLimited, "This key may make \(allowance.quota.counted("request")) a second, and made more.")
+            throw Problem(.rateLimited, "This key may make \(allowance.quota.counted("request")) a second.")
         }
         switch (access, caller) {
         case (.open, _), (.operator, .operator): break

@@ -30,7 +30,7 @@ extension Problem {
         case .domain(let error): self.init(error, places)
         case .service(let error): self.init(error, places)
         case .refused(let refused): self.init(refused)
-        case .cancelled: self.init(.shuttingDown, "The service stopped before it was done.")
+        case .cancelled: self.init(.shuttingDown, "The service stopped before the request ended.")
         case .unexpected: return nil
         }
     }
@@ -50,7 +50,7 @@ extension Problem {
             self.init(.invalidValue, "Only a completed task can be retried; this one is \(refused.state).")
         case ("take", _): self.init(DomainError.sessionInUse, OrderPlaces())
         case ("renew", _), ("release", _): self.init(DomainError.attachmentFenced, OrderPlaces())
-        default: self.init(.taskCompleted, "This is not possible any more: it is \(refused.state).")
+        default: self.init(.taskCompleted, "This is no longer possible: the task is \(refused.state).")
         }
     }
 
@@ -84,17 +84,17 @@ extension Problem {
                 Problem(.ackOutOfRange, "The last event of the session is \(lastSeq).")
             case .eventsExpired(let oldestSeq):
                 Problem(
-                    .eventsExpired, "Events behind this place have been dropped; the oldest left is \(oldestSeq).",
+                    .eventsExpired, "Events after this position have expired; the oldest kept event is \(oldestSeq).",
                     oldestSeq: oldestSeq)
             case .cursorInvalid(let incarnation, let lastSeq):
                 Problem(
                     .cursorInvalid,
-                    "The place is of an earlier session of this identifier; this one's last event is \(lastSeq).",
+                    "The position belongs to an earlier incarnation of the session; the last event of this one is \(lastSeq).",
                     incarnation: incarnation, lastSeq: lastSeq)
             case .attachmentFenced:
-                Problem(.attachmentFenced, "Another client is or was attached; this needs the current epoch.")
+                Problem(.attachmentFenced, "Another client is or was attached; the request needs the current epoch.")
             case .sessionInUse: Problem(.sessionInUse, "Another client holds the session (-996).")
-            case .questionAnswered: Problem(.questionAnswered, "The question is not open any more.")
+            case .questionAnswered: Problem(.questionAnswered, "The question is no longer open.")
             case .resumeDataSpent: Problem(.resumeDataSpent, "The resume data has been used or has expired.")
             case .launchNotOpen: Problem(.launchNotOpen, "The launch is completed or superseded.")
             case .fetchLate: Problem(.fetchLate, "The deadline of the fetch has passed.")
@@ -107,9 +107,11 @@ extension Problem {
                 Problem(
                     .insufficientStorage,
                     "The app's limit of stored bytes is reached: delete bodies, or claim or acknowledge contents.")
-            case .contentExpired: Problem(.contentExpired, "The content is not kept any more.")
+            case .contentExpired: Problem(.contentExpired, "The content is no longer kept.")
             case .answeredMeanwhile:
-                Problem(.idempotencyInProgress, "Another request with this Idempotency-Key was faster. Send it again.")
+                Problem(
+                    .idempotencyInProgress,
+                    "Another request with this Idempotency-Key was stored first. Send the request again.")
             }
     }
 
@@ -127,10 +129,10 @@ extension Problem {
             case .contentUnavailable(let index): at(places.body(index) + "/task", "That task has no content to send.")
             case .resumeDataInvalid(let index): at(places.order(index) + "/resumeData", "This is not resume data.")
             case .invalidURL(let index, let detail): at(places.order(index ?? 0) + "/request/url", detail)
-            case .insufficientStorage: Problem(.insufficientStorage, "There is no room for more.")
+            case .insufficientStorage: Problem(.insufficientStorage, "The disk has no room for the request.")
             case .storeUnavailable: Problem(.storeUnavailable, "The database cannot be reached, or took too long.")
             case .contentsUnavailable:
-                Problem(.contentsUnavailable, "The bucket that has these bytes is out of reach.")
+                Problem(.contentsUnavailable, "The bucket of these bytes cannot be reached.")
             case .overloaded:
                 Problem(.rateLimited, "Too many large bodies are being read; try again soon.", status: 503)
             case .shuttingDown: Problem(.shuttingDown, "The service is shutting down.")
@@ -147,15 +149,16 @@ extension Problem {
         case .badFraming(let detail), .badTarget(let detail):
             self.init(.invalidValue, "The request is malformed: \(detail).", status: 400)
         case .undecodableTarget(let detail): self.init(.invalidValue, "The URL is not valid: \(detail).")
-        case .unexpectedBody: self.init(.invalidValue, "This route takes no body.", status: 400)
-        case .notFound: self.init(.notFound, "There is no route of this path.")
+        case .unexpectedBody: self.init(.invalidValue, "This route accepts no body.", status: 400)
+        case .notFound: self.init(.notFound, "There is no route with this path.")
         case .methodNotAllowed(let allow):
-            self.init(.methodNotAllowed, "The resource knows \(allow.joined(separator: ", ")).")
+            self.init(.methodNotAllowed, "The resource supports \(allow.joined(separator: ", ")).")
         case .requestTimeout: self.init(.requestTimeout, "The request did not arrive in time.")
-        case .targetTooLong: self.init(.uriTooLong, "The URL may have 8192 bytes.")
-        case .headTooLarge: self.init(.invalidValue, "The header fields may have 32768 bytes together.", status: 431)
+        case .targetTooLong: self.init(.uriTooLong, "The URL may have at most 8192 bytes.")
+        case .headTooLarge:
+            self.init(.invalidValue, "The header fields may have at most 32768 bytes in total.", status: 431)
         case .expectationFailed:
-            self.init(.invalidValue, "The only expectation that is met is 100-continue.", status: 417)
+            self.init(.invalidValue, "The only supported expectation is 100-continue.", status: 417)
         case .shuttingDown: self.init(.shuttingDown, "The service is shutting down.")
         }
     }
@@ -166,6 +169,7 @@ extension Problem {
         case .rateLimited, .idempotencyInProgress: [("Retry-After", "1")]
         case .shuttingDown, .storeUnavailable, .contentsUnavailable: [("Retry-After", "5")]
         case .tooManyTasks, .insufficientStorage: [("Retry-After", "30")]
+        case .contentNotReady where status == 503: [("Retry-After", "5")]
         default: []
         }
     }
@@ -189,7 +193,7 @@ extension APIServer {
         case let error as RefusalReason: problem = Problem(error)
         case DomainError.notFound: problem = Problem(.notFound, request.absence)
         case is RequestStream.Failure:
-            problem = Problem(.requestTimeout, "The body ended before its end, or came too slowly.")
+            problem = Problem(.requestTimeout, "The body was incomplete, or arrived too slowly.")
         default:
             let failure = Failure(error)
             if let told = Problem(failure, places) {
@@ -200,7 +204,7 @@ extension APIServer {
                         "a request failed", ("request", request.requestID), ("method", request.method),
                         ("path", request.path), ("error", description))
                 }
-                problem = Problem(.internalError, "Something went wrong; the operator's log has the details.")
+                problem = Problem(.internalError, "The service failed; the operator's log has the details.")
             }
         }
         problem.instance = request.path

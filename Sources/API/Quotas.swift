@@ -56,7 +56,7 @@ final class HeldRequests: Sendable {
 
     var count: Int { counts.withLock { $0.values.reduce(0, +) } }
 
-    /// Counts one more held request until the value is destroyed; nil if the limit is reached.
+    /// Counts one more held request, until the returned value is destroyed; `nil` if the limit is reached.
     func place(of key: String) -> Hold? {
         let hasRoom = counts.withLock { counts in
             let count = counts[key] ?? 0
@@ -74,7 +74,7 @@ final class HeldRequests: Sendable {
     }
 }
 
-/// Something that is held until the value is destroyed.
+/// A right that is released when the value is destroyed.
 final class Hold: Sendable {
     private let release: @Sendable () -> Void
 

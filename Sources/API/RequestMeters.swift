@@ -18,9 +18,9 @@ struct RequestMeters: Sendable {
             label: ("route", labels), ("status", ["1xx", "2xx", "3xx", "4xx", "5xx", "none"]))
         duration = metrics.histogram(
             "urlsessiond_http_request_duration_seconds",
-            "From the request line to the last byte of the answer, without requests that wait for something to tell.",
+            "Time from the request line to the last byte of the response, without held requests.",
             buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60], label: ("route", labels))
-        metrics.gauge("urlsessiond_http_requests_held", "Requests that wait for something to tell.") {
+        metrics.gauge("urlsessiond_http_requests_held", "Held requests: long polls and streams.") {
             Double(held.count)
         }
     }

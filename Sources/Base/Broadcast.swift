@@ -63,6 +63,9 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
 
         deinit { broadcast.end(number, of: key) }
 
+        /// Wakes this watch alone.
+        package func wake() { bell.ring() }
+
         /// Waits for a signal since the start of the watch or the last wait, like ``Doorbell/wait(until:)``.
         @discardableResult
         package func wait(until deadline: Int64?) async -> Bool { await bell.wait(until: deadline) }

@@ -4,11 +4,11 @@ import Glibc
 package enum ProcessMeters {
     /// - Parameter startedAt: Milliseconds since 1970.
     package static func register(_ metrics: Metrics, startedAt: Int64) {
-        metrics.counter("process_cpu_seconds_total", "Time that processors worked for the service.") { cpuSeconds }
-        metrics.gauge("process_resident_memory_bytes", "Memory that the service occupies.") { residentBytes }
+        metrics.counter("process_cpu_seconds_total", "CPU time of the service.") { cpuSeconds }
+        metrics.gauge("process_resident_memory_bytes", "Resident memory of the service.") { residentBytes }
         metrics.gauge("process_open_fds", "Open file descriptors.") { Double(openDescriptors) }
-        metrics.gauge("process_max_fds", "File descriptors that may be open.") { maximumDescriptors }
-        metrics.gauge("process_start_time_seconds", "When the service started, in seconds since 1970.") {
+        metrics.gauge("process_max_fds", "Limit of open file descriptors.") { maximumDescriptors }
+        metrics.gauge("process_start_time_seconds", "Start time of the service, in seconds since 1970.") {
             Double(startedAt) / 1000
         }
     }
@@ -22,12 +22,7 @@ package enum ProcessMeters {
 
     /// The second number of `/proc/self/statm` is the number of resident pages.
     private static var residentBytes: Double {
-        let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return .nan }
-        defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 128)
-        let count = read(file, &bytes, bytes.count)
-        let numbers = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: " ")
+        let numbers = SystemLoad().read("/proc/self/statm")?.split(separator: " ") ?? []
         guard numbers.count > 1, let pages = Double(numbers[1]) else { return .nan }
         return pages * Double(sysconf(Int32(_SC_PAGESIZE)))
     }

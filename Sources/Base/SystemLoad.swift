@@ -29,7 +29,7 @@ package struct SystemLoad: Sendable {
     }
 
     /// A small file as text; `nil` if it is missing or unreadable. Pressure files are unreadable if PSI is off.
-    private func read(_ path: String) -> String? {
+    func read(_ path: String) -> String? {
         let descriptor = open(root + path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }

@@ -91,7 +91,7 @@ package final class BucketClient: Sendable {
         request.maximumBytes = maximumLength
         let result = await perform(request)
         if case .failed(let fault) = result.outcome { throw .unreachable(fault, message: result.curlMessage) }
-        guard let head = result.head else { throw .unreachable(.reset, message: "The service shuts down.") }
+        guard let head = result.head else { throw .unreachable(.reset, message: "The service is shutting down.") }
         if let error = S3Error(status: head.status, body: result.side, to: request.method) { throw .refused(error) }
         guard result.outcome == .complete else { throw .unexpected("There is no room for the object.") }
         return result
@@ -156,7 +156,7 @@ package final class BucketClient: Sendable {
         let answer = try await send(
             "POST", bucket.target(key, query: [("uploads", "")]), .once, headers: terms.fields)
         guard let id = S3Answer.document(answer.body)?.first("UploadId")?.trimmedText, !id.isEmpty else {
-            throw .unexpected("The store began an upload and gave it no identifier.")
+            throw .unexpected("The store created an upload without an identifier.")
         }
         return id
     }
@@ -169,7 +169,7 @@ package final class BucketClient: Sendable {
         let target = bucket.target(key, query: [("partNumber", "\(number)"), ("uploadId", upload)])
         let answer = try await send("PUT", target, .repeatable, content: content)
         guard let tag = answer.head.fields["ETag"] else {
-            throw .unexpected("The store took a part and gave it no entity tag.")
+            throw .unexpected("The store accepted a part without an entity tag.")
         }
         return tag
     }
@@ -295,7 +295,7 @@ package final class BucketClient: Sendable {
         switch result.outcome {
         case .complete: break
         case .failed(let fault): throw .unreachable(fault, message: result.curlMessage)
-        case .stopped: throw .unreachable(.reset, message: "The service shuts down.")
+        case .stopped: throw .unreachable(.reset, message: "The service is shutting down.")
         }
         guard let head = result.head else { throw .unreachable(.emptyReply, message: result.curlMessage) }
         let body = if case .memory(let bytes) = result.received { bytes } else { [UInt8]() }

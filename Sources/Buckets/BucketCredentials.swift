@@ -120,7 +120,7 @@ package actor InstanceCredentials {
         guard let json = try? JSON.parse(document), let id = json["AccessKeyId"]?.stringValue,
             let secret = json["SecretAccessKey"]?.stringValue,
             let until = json["Expiration"]?.stringValue.flatMap({ Timestamp(rfc3339: $0) })
-        else { throw .noCredentials("The metadata address hands out no credentials.") }
+        else { throw .noCredentials("The metadata address provides no credentials.") }
         let credentials = BucketCredentials(
             accessKeyID: id, secretAccessKey: secret, sessionToken: json["Token"]?.stringValue)
         return (credentials, until)

@@ -8,12 +8,12 @@ package struct BucketMeters: Sendable {
 
     package init(_ metrics: Metrics, names: [String]) {
         sent = metrics.counter(
-            "urlsessiond_bucket_sent_bytes_total", "Bytes of bodies of requests to buckets.", label: ("bucket", names))
+            "urlsessiond_bucket_sent_bytes_total", "Body bytes sent to buckets.", label: ("bucket", names))
         received = metrics.counter(
-            "urlsessiond_bucket_received_bytes_total", "Bytes of bodies of answers of buckets.",
+            "urlsessiond_bucket_received_bytes_total", "Body bytes received from buckets.",
             label: ("bucket", names))
         failures = metrics.counter(
-            "urlsessiond_bucket_failures_total", "Requests to buckets that got no answer, or a refusal.",
+            "urlsessiond_bucket_failures_total", "Requests to buckets without a response, or with a refusal.",
             label: ("bucket", names))
     }
 

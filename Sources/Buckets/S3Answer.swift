@@ -120,9 +120,9 @@ package struct S3Error: Error, Hashable, Sendable {
     /// The explanation of a response without a message, such as one to `HEAD`.
     var explanation: String {
         switch meaning {
-        case .forbidden: "The store answered \(status): the bucket's credentials are wrong, or may not do this."
+        case .forbidden: "The store answered \(status): the bucket's credentials are wrong, or do not permit this."
         case .noSuchKey: "The store answered \(status): there is no such object, or no such bucket."
-        case .busy: "The store answered \(status): it is busy, or broken."
+        case .busy: "The store answered \(status): it is overloaded or faulty."
         default: "The store answered \(status)."
         }
     }

@@ -41,6 +41,9 @@ extension DataFolder {
     /// The path of a task's finished content. The last two digits spread the files over folders.
     package func content(_ task: Int64) -> String { "contents/\(Self.shard(task))/\(task)" }
 
+    /// The path of a copy of a content that is moved to its task's destination, or that is none of its task.
+    package func sharedContent(_ task: Int64) -> String { "\(content(task)).shared" }
+
     package func body(_ publicId: String) -> String {
         "bodies/\(Self.shard(publicId.utf8.reduce(0) { ($0 &* 31 &+ Int64($1)) & 0xFF }))/\(publicId)"
     }
@@ -59,13 +62,16 @@ extension DataFolder {
 // MARK: - Deeds
 
 extension DataFolder {
-    /// Creates the missing folders.
+    /// Creates the missing folders, and syncs their names: a power cut that loses a folder's name loses its files,
+    /// however well these are synced.
     package func prepare() async throws(SystemError) {
-        let paths = (["contents", "bodies"] + Self.folders).map(absolute)
+        let areas = ["contents", "bodies"].map(absolute)
+        let paths = areas + Self.folders.map(absolute)
         try await disk.run { () throws(SystemError) in
             for path in paths where mkdir(path, 0o700) != 0 && errno != EEXIST {
                 throw SystemError("mkdir", errno: errno)
             }
+            for path in areas + [path] { try Disk.syncFolder(path) }
         }
     }
 
@@ -111,6 +117,13 @@ extension DataFolder {
     /// Moves a file, replacing an existing one, and syncs the folders.
     package func move(_ file: String, to place: String) async throws(SystemError) {
         try await disk.move(absolute(file), to: absolute(place), replace: true)
+    }
+
+    /// Copies a file, replacing an existing one, and syncs the copy. Shares blocks if the filesystem can.
+    package func copy(_ file: String, to place: String) async throws(SystemError) {
+        let source = try await open(file)
+        try await remove(place)
+        try await disk.copy(source, to: absolute(place))
     }
 
     /// Removes a file, if it exists.

@@ -82,8 +82,13 @@ package final class PartialFileOpening: Sendable {
     private func open() throws(SystemError) -> Outcome? {
         let file = try OpenFile.open(path, O_RDWR | O_CREAT)
         guard case .behind(let prefix, _) = start else { return .success(opened(file, nil, [])) }
-        guard try file.size() >= prefix else { return .failure(.prefixMissing) }
-        try file.truncate(to: prefix)
+        let size = try file.size()
+        guard size >= prefix else { return .failure(.prefixMissing) }
+        if size > prefix {
+            try file.truncate(to: prefix)
+            // No byte may follow, and a power cut would bring the old bytes back.
+            try file.sync()
+        }
         guard prefix > 0 else { return .success(opened(file, nil, algorithms.map { Digest($0) })) }
         let first = RunningDigest(file, algorithms, first: prefix)
         reading.withLock { $0 = first }

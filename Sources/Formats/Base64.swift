@@ -9,7 +9,7 @@ public enum Base64 {
         return (digits.count + padding).isMultiple(of: 4) ? Alphabet.standard.decode(digits, isStrict: true) : nil
     }
 
-    /// As it stands in URLs, without padding.
+    /// Base64 for URLs, without padding.
     package static func encodeForURL(_ bytes: [UInt8]) -> String { Alphabet.url.encode(bytes, isPadded: false) }
 
     /// The bytes of a text; `nil` for any text that ``encodeForURL(_:)`` would not write.
@@ -17,7 +17,7 @@ public enum Base64 {
         Alphabet.url.decode(Array(text.utf8)[...], isStrict: true)
     }
 
-    /// As it comes in header fields: padding may be missing there, unused bits may be set (RFC 8941 section 4.2.7).
+    /// Base64 as in header fields: padding may be missing, unused bits may be set (RFC 8941 section 4.2.7).
     package static func decodeFromField(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         let (digits, padding) = unpadded(text)
         guard padding == 0 || (digits.count + padding).isMultiple(of: 4) else { return nil }
@@ -36,7 +36,7 @@ private struct Alphabet {
     static let url = Alphabet(end: "-_")
 
     private let digits: [UInt8]
-    /// The value of each byte as a digit, 255 for what is none.
+    /// The value of each byte as a digit; 255 for a byte that is no digit.
     private let values: [UInt8]
 
     private init(end: String) {

@@ -1,8 +1,8 @@
-/// What a `PATCH` says about one member.
+/// The change of one member in a `PATCH`.
 public enum Change<Value> {
-    /// The member is absent: leave it as it is.
+    /// The member is absent: the value stays.
     case unchanged
-    /// The member is `null`: take the value away.
+    /// The member is `null`: the value is removed.
     case clear
     /// The member has a new value.
     case set(Value)
@@ -16,10 +16,10 @@ public enum Change<Value> {
         }
     }
 
-    /// The value that was set, if one was.
+    /// The new value, if there is one.
     public var newValue: Value? { if case .set(let value) = self { value } else { nil } }
 
-    /// The value after the change, which may be none; `nil` where nothing changes.
+    /// The value after the change, which may be `nil`; `nil` for ``unchanged``.
     public var update: Value?? { if case .unchanged = self { nil } else { .some(newValue) } }
 }
 

@@ -1,4 +1,4 @@
-/// A moment's parts in UTC on the Gregorian calendar, reckoned back and forth without an end.
+/// A time in UTC on the proleptic Gregorian calendar, in its parts.
 package struct CivilTime: Hashable {
     package var year: Int
     package var month: Int
@@ -18,7 +18,7 @@ package struct CivilTime: Hashable {
         self.millisecond = millisecond
     }
 
-    /// - Parameter milliseconds: Since 1970.
+    /// - Parameter milliseconds: Milliseconds since 1970.
     package init(milliseconds: Int64) {
         let (days, rest) = milliseconds.flooredDivision(by: Self.millisecondsPerDay)
         (year, month, day) = Self.date(daysSince1970: days)
@@ -27,13 +27,13 @@ package struct CivilTime: Hashable {
         (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60)
     }
 
-    /// Whether every part is in its range; second 60 is for the caller to allow.
+    /// Whether every part is in its range. The caller decides about second 60.
     package var isValid: Bool {
         (1...12).contains(month) && day >= 1 && day <= Self.daysIn(month: month, year: year)
             && (0...23).contains(hour) && (0...59).contains(minute) && (0...59).contains(second)
     }
 
-    /// Since 1970.
+    /// Milliseconds since 1970.
     package var milliseconds: Int64 {
         let seconds = Int64(hour * 3600 + minute * 60 + second)
         let days = Self.daysSince1970(year: year, month: month, day: day)
@@ -48,7 +48,8 @@ package struct CivilTime: Hashable {
         }
     }
 
-    /// Days from civil date, counted in 400-year eras that begin in March, so that the leap day is an era's last.
+    /// Days since 1970 of a civil date, counted in 400-year eras that begin in March, so that the leap day is an era's
+    /// last.
     ///
     /// - SeeAlso: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms".
     private static func daysSince1970(year: Int, month: Int, day: Int) -> Int64 {
@@ -71,7 +72,7 @@ package struct CivilTime: Hashable {
 }
 
 extension Int64 {
-    /// Quotient rounded down, remainder never negative.
+    /// The quotient, rounded down, and the non-negative remainder.
     package func flooredDivision(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)

@@ -1,10 +1,10 @@
-/// The digests that are spoken of, by their names in header fields (RFC 9530) and in the API.
+/// The supported digests, with their names in header fields (RFC 9530) and in the API.
 package enum DigestAlgorithm: String, Word, CaseIterable {
     case sha256 = "sha-256"
     case sha512 = "sha-512"
     case md5
 
-    /// Length of a digest in bytes.
+    /// The length of a digest in bytes.
     package var length: Int {
         switch self {
         case .sha256: 32

@@ -1,7 +1,7 @@
 extension MemberValue {
-    /// Reads JSON text that the program wrote itself. Members that it does not know are passed over.
+    /// Reads JSON text of the program itself. Unknown members are skipped.
     ///
-    /// - Throws: All faults at once.
+    /// - Throws: ``JSONError`` with all faults.
     package init(atRest bytes: [UInt8]) throws(JSONError) {
         if let value = Self.inOrder(bytes) {
             self = value
@@ -14,7 +14,7 @@ extension MemberValue {
         self = value
     }
 
-    /// Reads JSON text that this version of the program wrote, or could have written; nil for any other.
+    /// Reads JSON text in exactly the form of this version of the program; `nil` for any other text.
     package static func inOrder(_ bytes: [UInt8]) -> Self? {
         bytes.withUnsafeBufferPointer { bytes in
             var reader = KeptReader(bytes)
@@ -22,7 +22,7 @@ extension MemberValue {
         }
     }
 
-    /// The value as JSON text for the database: what has no value is left out.
+    /// The value as JSON text for the database, without members that have no value.
     package var bytesAtRest: [UInt8] {
         var writer = JSONWriter(.rest, capacity: 1024)
         write(to: &writer)

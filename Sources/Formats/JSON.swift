@@ -1,8 +1,8 @@
-/// A JSON value as RFC 8259 has it. Members keep their order; whole numbers are kept apart from the others.
+/// A JSON value (RFC 8259). Members keep their order. Whole numbers are distinguished from other numbers.
 public enum JSON: Sendable, Hashable {
     case null
     case bool(Bool)
-    /// Written without fraction and exponent, and within 64 bits.
+    /// A number without fraction and exponent, within 64 bits.
     case integer(Int64)
     /// Any other number: `1.0`, `1e2`, `-0`, or too large for ``integer(_:)``.
     case number(Double)
@@ -10,11 +10,11 @@ public enum JSON: Sendable, Hashable {
     case array([JSON])
     case object([Member])
 
-    /// One name and value of an object.
+    /// One member of an object.
     public struct Member: Sendable, Hashable {
         /// The name, unique in its object.
         public var name: String
-        /// What stands under the name.
+        /// The value of the member.
         public var value: JSON
 
         public init(_ name: String, _ value: JSON) {
@@ -22,17 +22,17 @@ public enum JSON: Sendable, Hashable {
             self.value = value
         }
 
-        /// Whether it has the name. Most names differ in their lengths already, which is seen faster.
+        /// Whether this is the name. Most names differ in length, which is compared faster.
         func isNamed(_ other: String) -> Bool { name.utf8.count == other.utf8.count && name == other }
     }
 
-    /// The value of a member of an object, or `nil` where there is none or this is no object.
+    /// The value of an object's member; `nil` if there is none or this is no object.
     public subscript(name: String) -> JSON? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.name == name }?.value
     }
 
-    /// An element of an array, or `nil` where there is none or this is no array.
+    /// An element of an array; `nil` if there is none or this is no array.
     public subscript(index: Int) -> JSON? {
         guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
         return elements[index]
@@ -65,7 +65,7 @@ public enum JSON: Sendable, Hashable {
     /// Whether this is `null`.
     public var isNull: Bool { self == .null }
 
-    /// What kind of value this is, for messages: `a string`, `null`.
+    /// The kind of the value, for messages: `a string`, `null`.
     var kind: String {
         switch self {
         case .null: "null"

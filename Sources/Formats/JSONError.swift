@@ -1,39 +1,39 @@
-/// Something wrong with one place of a document that is well-formed JSON.
+/// A fault of one value in a well-formed JSON document.
 public struct Fault: Error, Sendable, Hashable {
-    /// Which rule the place breaks. The raw values are the service's problem codes.
+    /// The violated rule. The raw values are the service's problem codes.
     public enum Code: String, Sendable, Hashable, CaseIterable {
         case duplicateMember = "duplicate-member"
         case unknownMember = "unknown-member"
         case invalidValue = "invalid-value"
     }
 
-    /// A JSON Pointer to the place (RFC 6901); empty for the whole document.
+    /// A JSON Pointer to the value (RFC 6901); empty for the whole document.
     public var pointer: String
-    /// Which rule the place breaks.
+    /// The violated rule.
     public var code: Code
-    /// What is wrong and what would be right, for a person.
+    /// A description of the fault and of a valid value.
     public var detail: String
 
-    /// Puts a reference token in front of the pointer.
+    /// Prepends a reference token to the pointer.
     mutating func prefix(_ token: String) { pointer = JSONPath.token(token) + pointer }
 }
 
-/// Why bytes are not what was asked for.
+/// The reason why bytes cannot be read as a document.
 public enum JSONError: Error, Sendable, Hashable {
     /// Not JSON (RFC 8259), or nested too deep. The offset counts bytes from the beginning.
     case malformed(offset: Int, detail: String)
-    /// JSON, but with faults: at least one, at most ``Faults/maximumCount``, in the order they were found.
+    /// JSON with faults: at least one, at most ``Faults/maximumCount``, in the order of their discovery.
     case invalid([Fault])
 
-    /// One value that breaks a rule.
+    /// An error with one fault.
     ///
-    /// - Parameter pointer: A JSON Pointer to it (RFC 6901).
+    /// - Parameter pointer: A JSON Pointer to the value (RFC 6901).
     public static func invalid(_ detail: String, at pointer: String) -> JSONError {
         .invalid([Fault(pointer: pointer, code: .invalidValue, detail: detail)])
     }
 
-    /// The code for the whole: `malformed-json`, else that of the worst fault. A duplicate or unknown name comes first: it
-    /// is usually why another one is missing.
+    /// The code of the whole error: `malformed-json`, else that of the worst fault. A duplicate or unknown name comes
+    /// first, because it is usually the cause of a missing one.
     public var code: String {
         switch self {
         case .malformed: "malformed-json"
@@ -42,7 +42,7 @@ public enum JSONError: Error, Sendable, Hashable {
         }
     }
 
-    /// The faults, none for what is malformed.
+    /// The faults; empty for ``malformed(offset:detail:)``.
     public var faults: [Fault] {
         switch self {
         case .malformed: []
@@ -51,7 +51,7 @@ public enum JSONError: Error, Sendable, Hashable {
     }
 }
 
-/// A place in a document, from the root down. Only written out when there is something to say about it.
+/// A position in a document, from the root down. It is converted to text only for a report.
 @usableFromInline
 final class JSONPath {
     @usableFromInline

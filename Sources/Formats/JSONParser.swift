@@ -1,16 +1,16 @@
 extension JSON {
-    /// Reads one JSON text: RFC 8259 to the letter, UTF-8 only.
+    /// Reads one JSON text, strictly by RFC 8259 and in UTF-8.
     ///
-    /// No byte order mark, comments, trailing commas, lone surrogates or overlong encodings. Names that stand twice in
-    /// an object, `\u0000` in strings and numbers that no 64-bit floating-point number comes near are well-formed but
-    /// refused, all of them at once.
+    /// Byte order marks, comments, trailing commas, lone surrogates and overlong encodings are malformed. Duplicate
+    /// names, `\u0000` in strings and numbers beyond the range of 64-bit floating point are well-formed but refused,
+    /// and all reported at once.
     ///
-    /// - Parameter maximumDepth: How deep arrays and objects may be nested.
+    /// - Parameter maximumDepth: The maximum nesting of arrays and objects.
     public static func parse(_ bytes: [UInt8], maximumDepth: Int = 32) throws(JSONError) -> JSON {
         try parse(bytes, maximumDepth, allowsNull: false)
     }
 
-    /// - Parameter allowsNull: Whether strings may contain `\u0000`, as those that the program wrote itself.
+    /// - Parameter allowsNull: Whether strings may contain `\u0000`, as in texts that the program wrote itself.
     static func parse(_ bytes: [UInt8], _ maximumDepth: Int = 32, allowsNull: Bool) throws(JSONError) -> JSON {
         try bytes.withUnsafeBufferPointer { bytes throws(JSONError) in
             var parser = JSONParser(bytes: bytes, maximumDepth: maximumDepth, allowsNull: allowsNull)
@@ -19,14 +19,14 @@ extension JSON {
     }
 }
 
-/// A recursive descent over bytes. The depth is bounded, and so is the stack.
+/// A recursive-descent parser over bytes. The limited depth also limits the stack.
 struct JSONParser {
     private let bytes: UnsafeBufferPointer<UInt8>
     private let maximumDepth: Int
     private let allowsNull: Bool
     private var offset = 0
     private var depth = 0
-    /// With pointers that begin at the innermost value being read; each level adds its own token on the way out.
+    /// Faults with pointers relative to the innermost value that is being read. Each level prepends its own token.
     private var faults: [Fault] = []
 
     init(bytes: UnsafeBufferPointer<UInt8>, maximumDepth: Int, allowsNull: Bool) {
@@ -41,13 +41,13 @@ struct JSONParser {
         guard offset < bytes.count else { throw malformed("there is no JSON value") }
         let value = try parseValue()
         skipSpace()
-        guard offset == bytes.count else { throw malformed("something follows the JSON value") }
+        guard offset == bytes.count else { throw malformed("text follows the JSON value") }
         guard faults.isEmpty else { throw .invalid(faults) }
         return value
     }
 
     mutating func parseValue() throws(JSONError) -> JSON {
-        guard offset < bytes.count else { throw malformed("the text ends where a value should be") }
+        guard offset < bytes.count else { throw malformed("the text ends before a value") }
         switch bytes[offset] {
         case UInt8(ascii: "{"): return try parseObject()
         case UInt8(ascii: "["): return try parseArray()
@@ -56,7 +56,7 @@ struct JSONParser {
         case UInt8(ascii: "t"): return try parseWord("true", .bool(true))
         case UInt8(ascii: "f"): return try parseWord("false", .bool(false))
         case UInt8(ascii: "n"): return try parseWord("null", .null)
-        default: throw malformed("here should be a value")
+        default: throw malformed("a value is expected")
         }
     }
 
@@ -64,7 +64,7 @@ struct JSONParser {
         let matches = word.withUTF8Buffer { word in
             bytes.count - offset >= word.count && zip(bytes[offset...], word).allSatisfy { $0 == $1 }
         }
-        guard matches else { throw malformed("here should be a value") }
+        guard matches else { throw malformed("a value is expected") }
         offset += word.utf8CodeUnitCount
         return value
     }
@@ -83,7 +83,7 @@ struct JSONParser {
                 skipSpace()
                 continue
             }
-            guard take(UInt8(ascii: "]")) else { throw malformed("here should be a comma or the end of the array") }
+            guard take(UInt8(ascii: "]")) else { throw malformed("a comma or the end of the array is expected") }
             return .array(elements)
         }
     }
@@ -97,13 +97,13 @@ struct JSONParser {
         members.reserveCapacity(8)
         while true {
             guard offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") else {
-                throw malformed("here should be the name of a member")
+                throw malformed("the name of a member is expected")
             }
             var known = faults.count
             let name = try parseString()
             locate(since: known, name)
             skipSpace()
-            guard take(UInt8(ascii: ":")) else { throw malformed("here should be a colon") }
+            guard take(UInt8(ascii: ":")) else { throw malformed("a colon is expected") }
             skipSpace()
             known = faults.count
             let value = try parseValue()
@@ -111,7 +111,7 @@ struct JSONParser {
             if names.insert(name, after: members) {
                 members.append(JSON.Member(name, value))
             } else {
-                report(Fault(pointer: "", code: .duplicateMember, detail: "This member stands here twice."))
+                report(Fault(pointer: "", code: .duplicateMember, detail: "This member occurs twice."))
                 locate(since: known, name)
             }
             skipSpace()
@@ -119,7 +119,7 @@ struct JSONParser {
                 skipSpace()
                 continue
             }
-            guard take(UInt8(ascii: "}")) else { throw malformed("here should be a comma or the end of the object") }
+            guard take(UInt8(ascii: "}")) else { throw malformed("a comma or the end of the object is expected") }
             return .object(members)
         }
     }
@@ -140,7 +140,7 @@ struct JSONParser {
             case UInt8(ascii: "\""):
                 let text = UnsafeBufferPointer(rebasing: bytes[start..<offset])
                 offset += 1
-                // Nearly all texts are ASCII, which needs no second look.
+                // Nearly all texts are ASCII, which is valid UTF-8.
                 if union < 0x80 { return String(decoding: text, as: UTF8.self) }
                 guard let text = String(validating: text, as: UTF8.self) else {
                     throw malformed("a string is not UTF-8", at: start)
@@ -156,7 +156,7 @@ struct JSONParser {
         throw malformed("a string does not end")
     }
 
-    /// The slow way, from the first backslash on.
+    /// The slower path, from the first backslash on.
     private mutating func parseEscapedString(from start: Int) throws(JSONError) -> String {
         var text = [UInt8](bytes[start..<offset])
         var hasNull = false
@@ -234,7 +234,7 @@ struct JSONParser {
         let firstDigit = offset
         try skipDigits()
         guard bytes[firstDigit] != UInt8(ascii: "0") || offset == firstDigit + 1 else {
-            throw malformed("a number starts with 0", at: firstDigit)
+            throw malformed("a number has a leading zero", at: firstDigit)
         }
         var isWhole = true
         if take(UInt8(ascii: ".")) {
@@ -292,7 +292,7 @@ struct JSONParser {
 
     var isAtEnd: Bool { offset == bytes.count && faults.isEmpty }
 
-    /// Steps over the name of a member and its colon, and over the comma before, if the next member is this.
+    /// Skips the name of a member with its colon and a preceding comma, if the next member has this name.
     mutating func take(name: String) -> Bool {
         var name = name
         return name.withUTF8 { name in
@@ -308,10 +308,10 @@ struct JSONParser {
         }
     }
 
-    /// Reads a string, if one comes next.
+    /// Reads a string, if the next value is one.
     mutating func parseText() throws(JSONError) -> String {
         guard offset < bytes.count, bytes[offset] == UInt8(ascii: "\"") else {
-            throw malformed("here should be a string")
+            throw malformed("a string is expected")
         }
         return try parseString()
     }
@@ -329,14 +329,15 @@ struct JSONParser {
     }
 }
 
-/// The names of one object so far, compared as bytes: a look at each for the few that most objects have, a set above.
+/// The names of one object so far, compared as bytes: linearly for the few names of most objects, with a set above
+/// that.
 private struct MemberNames {
     private var set: Set<[UInt8]> = []
 
     /// Returns whether the name is new.
     mutating func insert(_ name: String, after members: [JSON.Member]) -> Bool {
         if set.isEmpty {
-            // Strings that differ by `==` differ in bytes, too; only equal ones need the second look.
+            // Strings that differ by `==` also differ in bytes, so only equal ones need the second comparison.
             if members.contains(where: { $0.isNamed(name) && $0.name.utf8.elementsEqual(name.utf8) }) { return false }
             if members.count >= 32 { set = Set(members.map { Array($0.name.utf8) } + [Array(name.utf8)]) }
             return true

@@ -1,6 +1,6 @@
-/// Something that is written as one JSON value.
+/// A type whose values are written as one JSON value.
 public protocol JSONWritable {
-    /// Writes the value at the place where the writer stands.
+    /// Writes the value at the writer's position.
     func write(to writer: inout JSONWriter)
     /// The value as compact JSON text in UTF-8.
     var jsonBytes: [UInt8] { get }
@@ -9,7 +9,7 @@ public protocol JSONWritable {
 extension JSONWritable {
     public var jsonBytes: [UInt8] { jsonBytes(expecting: 2048) }
 
-    /// The same, where it has about so many bytes.
+    /// The same text, with a buffer for the expected number of bytes.
     public func jsonBytes(expecting count: Int) -> [UInt8] {
         var writer = JSONWriter(capacity: count)
         write(to: &writer)
@@ -24,20 +24,20 @@ extension JSONWritable {
 ///         writer.object("data") { writer in writer.member("outcome", "succeeded") }
 ///     }
 public struct JSONWriter {
-    /// What a text is for.
+    /// The purpose of a text.
     public enum Purpose: Sendable {
-        /// For clients: what has no value is `null`.
+        /// For clients: a missing value is `null`.
         case travel
-        /// For the database: what has no value is left out.
+        /// For the database: a missing value is left out.
         case rest
     }
 
     public let purpose: Purpose
-    /// What has been written so far.
+    /// The bytes that were written.
     public private(set) var bytes: [UInt8] = []
     private var needsComma = false
 
-    /// - Parameter capacity: How many bytes are expected.
+    /// - Parameter capacity: The expected number of bytes.
     public init(_ purpose: Purpose = .travel, capacity: Int = 256) {
         self.purpose = purpose
         bytes.reserveCapacity(capacity)
@@ -65,7 +65,7 @@ public struct JSONWriter {
         close(UInt8(ascii: "]"))
     }
 
-    /// Writes a value that is JSON text already.
+    /// Writes JSON text as the next value.
     public mutating func raw(_ json: [UInt8]) {
         separate()
         bytes += json
@@ -113,7 +113,7 @@ public struct JSONWriter {
         value.write(to: &self)
     }
 
-    /// Writes a member of the object being written, or what stands for none.
+    /// Writes a member of the object being written, with a substitute for a missing value.
     @inlinable
     public mutating func member<Value: JSONWritable>(_ name: String, _ value: Value?) {
         if value == nil, purpose == .rest { return }
@@ -141,7 +141,7 @@ public struct JSONWriter {
         array(body)
     }
 
-    /// Writes a member whose value is JSON text already.
+    /// Writes a member whose value is JSON text.
     public mutating func member(_ name: String, raw json: [UInt8]) {
         self.name(name)
         raw(json)
@@ -173,7 +173,7 @@ public struct JSONWriter {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
     }
 
-    /// Escapes what RFC 8259 section 7 demands and nothing else. Runs without escapes are copied whole.
+    /// Escapes the characters that RFC 8259 section 7 requires and no others. Runs without escapes are copied.
     package static func append(quoted text: String, to bytes: inout [UInt8]) {
         var text = text
         text.withUTF8 { text in
@@ -190,7 +190,7 @@ public struct JSONWriter {
         }
     }
 
-    /// Appends a short text in one step, if nothing in it has to be escaped.
+    /// Appends a short text in one step, if no character needs an escape.
     private static func append(plain text: UnsafeBufferPointer<UInt8>, to bytes: inout [UInt8]) -> Bool {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { quoted in
             quoted[0] = UInt8(ascii: "\"")
@@ -222,7 +222,7 @@ public struct JSONWriter {
 }
 
 extension JSON: JSONWritable {
-    /// Numbers that are no JSON become `null`.
+    /// NaN and infinities become `null`.
     public func write(to writer: inout JSONWriter) {
         switch self {
         case .null: writer.literal("null")
@@ -260,7 +260,7 @@ extension Int64: JSONWritable {
 }
 
 extension Double: JSONWritable {
-    /// A whole number has no fraction. What is no JSON number becomes `null`.
+    /// A whole number has no fraction. NaN and infinities become `null`.
     public func write(to writer: inout JSONWriter) {
         if magnitude < 9_007_199_254_740_992, Double(Int64(self)) == self {
             writer.integer(Int64(self))

@@ -1,15 +1,15 @@
-/// Reads what the program wrote itself, from front to back and straight into the shapes: members stand in the order in
+/// Reads JSON text of the program itself, from front to back and directly into the shapes: members have the order in
 /// which they are visited, and those without a value are left out.
 ///
-/// It is lost where the text goes on in another way, as that of an older version may. Then the text is read by way of
-/// ``JSON``, which takes three times as long, and knows what is wrong.
+/// The reader stops at text of another form, such as that of an older version. Such text is read with ``JSON``, which
+/// takes three times as long and reports faults.
 public struct KeptReader {
     private var parser: JSONParser
     @usableFromInline private(set) var isLost = false
 
     init(_ bytes: UnsafeBufferPointer<UInt8>) { parser = JSONParser(bytes: bytes, maximumDepth: 32, allowsNull: true) }
 
-    /// Reads the whole text as one value; nil where it got lost.
+    /// Reads the whole text as one value; `nil` if the text has another form.
     mutating func document<Value: MemberValue>() -> Value? {
         let value = Value.read(kept: &self)
         return !isLost && parser.isAtEnd ? value : nil
@@ -17,15 +17,15 @@ public struct KeptReader {
 
     // MARK: Steps
 
-    /// Says that the text is not what it should be.
+    /// Records that the text has another form.
     @usableFromInline
     mutating func lose() { isLost = true }
 
-    /// Whether the next member has this name; then its value comes next.
+    /// Whether the next member has this name. If so, its value is next.
     @usableFromInline
     mutating func takes(_ name: String) -> Bool { !isLost && parser.take(name: name) }
 
-    /// Steps over a bracket or comma, if it comes next.
+    /// Skips a bracket or comma, if it is next.
     @usableFromInline
     mutating func takes(_ byte: UInt8) -> Bool { !isLost && parser.take(byte) }
 
@@ -48,7 +48,7 @@ public struct KeptReader {
         return (try? parser.parseWord("false", .null)) == nil ? nil : false
     }
 
-    /// Any value by way of ``JSON``.
+    /// Reads any value with ``JSON``.
     @usableFromInline
     mutating func tree<Value: MemberValue>() -> Value? {
         guard let json = try? parser.parseValue() else { return nil }

@@ -1,14 +1,14 @@
-/// What may stand under a name.
+/// The value of a member.
 public protocol MemberValue: JSONWritable {
-    /// What a value may have to be like besides its type.
+    /// The constraints on a value besides its type.
     associatedtype Rule = Never
-    /// What it is, for messages: `a string`.
+    /// The kind, for messages: `a string`.
     static var kind: String { get }
-    /// What several are in an array, for messages: `strings`.
+    /// The plural of the kind, for messages about arrays: `strings`.
     static var kinds: String? { get }
-    /// Reads a value. Its faults are reported at its position; `nil` when nothing can stand for it.
+    /// Reads a value. Faults are reported with their position; `nil` if there is no usable value.
     static func read(_ json: JSON, _ rule: Rule?, _ position: JSONPosition) -> Self?
-    /// Reads a value that the program wrote for itself. `nil` when it is not written as it would be now.
+    /// Reads a value of the program itself; `nil` if the text has another form.
     static func read(kept reader: inout KeptReader) -> Self?
 }
 
@@ -16,16 +16,16 @@ extension MemberValue {
     public static var kinds: String? { nil }
 }
 
-/// The position of a value in a document, by which the value is read and its faults are reported.
+/// The position of a value during reading.
 public struct JSONPosition {
     private let step: JSONPath.Step?
     private let parent: JSONPath?
     let faults: Faults
-    /// What is checked.
+    /// The checks that apply.
     public let mode: ReadingMode
     fileprivate let alternative: String
 
-    /// - Parameter step: Nil at the root.
+    /// - Parameter step: `nil` at the root.
     init(_ step: JSONPath.Step?, in parent: JSONPath?, _ faults: Faults, _ mode: ReadingMode, orNull: Bool = false) {
         self.step = step
         self.parent = parent
@@ -34,23 +34,23 @@ public struct JSONPosition {
         alternative = orNull ? " or null" : ""
     }
 
-    /// Reports that the value breaks a rule.
+    /// Reports that the value violates a rule.
     public func report(_ detail: String) { faults.report(path, detail) }
 
-    /// Reports that the value is of another type.
+    /// Reports that the value has another type.
     public func reject<Value>(_ kind: String, _ json: JSON) -> Value? {
         report("This must be \(kind)\(alternative), not \(json.kind).")
         return nil
     }
 
-    /// A reader of the object that stands here.
+    /// A reader of the object at this position.
     @usableFromInline
     func reader(of json: JSON) -> ObjectReader? {
         guard let members = json.members else { return reject("an object", json) }
         return ObjectReader(members: members, path: path, faults: faults, mode: mode)
     }
 
-    /// The position of a member of the object that stands here.
+    /// The position of a member of the object at this position.
     package func member(_ name: String) -> JSONPosition { element(.name(name), in: path) }
 
     @usableFromInline
@@ -135,7 +135,7 @@ extension Word {
     package static func read(_ json: JSON, _ rule: Rule?, _ position: JSONPosition) -> Self? {
         guard let name = RawValue.read(json, nil, position) else { return nil }
         if let word = Self(rawValue: name) { return word }
-        position.report("This is none of the words that may stand here.")
+        position.report("This is none of the allowed words.")
         return nil
     }
 
@@ -148,7 +148,7 @@ extension JSON: MemberValue {
     public static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> JSON? { json }
 }
 
-/// What a list must be like: its elements, how many there are, and all together.
+/// The constraints on a list: its elements, their number, and the whole.
 public struct ListRule<Element: MemberValue> {
     @usableFromInline let element: Element.Rule?
     @usableFromInline let count: ClosedRange<Int>
@@ -168,7 +168,7 @@ public struct ListRule<Element: MemberValue> {
 }
 
 extension ListRule where Element: Hashable {
-    /// - Parameter detail: What is wrong where an element stands twice.
+    /// - Parameter detail: The message for a repeated element.
     public static func distinct(_ element: Element.Rule? = nil, count: ClosedRange<Int>, _ detail: String) -> Self {
         Self(element, count: count) { Set($0).count == $0.count ? nil : detail }
     }
@@ -206,7 +206,7 @@ extension Set: MemberValue, JSONWritable where Element: MemberValue & Comparable
         return Set(elements)
     }
 
-    /// In ascending order, so that equal sets are equal bytes.
+    /// Writes in ascending order, so that equal sets have equal bytes.
     public func write(to writer: inout JSONWriter) { sorted().write(to: &writer) }
 }
 
@@ -223,7 +223,7 @@ extension Dictionary: MemberValue, JSONWritable where Key == String, Value: Memb
         return values
     }
 
-    /// In the order of the names, so that equal dictionaries are equal bytes.
+    /// Writes in the order of the names, so that equal dictionaries have equal bytes.
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             for (name, value) in isEmpty ? [] : sorted(by: { $0.key < $1.key }) { writer.member(name, value) }

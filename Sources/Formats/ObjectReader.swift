@@ -1,21 +1,21 @@
-/// How strictly a document is read.
+/// The strictness of reading.
 public enum ReadingMode: Sendable {
-    /// As the service reads its clients: unknown members and values outside their rules are faults.
+    /// For requests: unknown members and values that violate their rules are faults.
     case strict
-    /// As a client reads the service, which may be newer: unknown members are passed over, and only types count.
+    /// For responses, which may come from a newer service: unknown members are skipped, and only types are checked.
     case tolerant
 }
 
-/// Something that is read from one JSON object.
+/// A type that is read from one JSON object.
 public protocol JSONReadable {
-    /// Takes its members from the reader. What is missing or wrong is reported there, and stands here as a placeholder.
+    /// Reads the members. Missing and wrong ones are reported, and have a placeholder as their value.
     init(reading reader: inout ObjectReader)
 }
 
 extension JSONReadable {
     /// Reads JSON text, such as a request's body.
     ///
-    /// - Throws: All faults at once.
+    /// - Throws: ``JSONError`` with all faults.
     public init(parsing bytes: [UInt8], _ mode: ReadingMode = .strict) throws(JSONError) {
         try self.init(from: try JSON.parse(bytes), mode)
     }
@@ -33,9 +33,9 @@ extension JSONReadable {
     }
 }
 
-/// What is wrong with a document, gathered while it is read.
+/// The faults of a document, collected during reading.
 public final class Faults {
-    /// More faults than this are not told.
+    /// The maximum number of reported faults.
     public static let maximumCount = 100
 
     private(set) var list: [Fault] = []
@@ -51,18 +51,18 @@ public final class Faults {
 @available(*, unavailable)
 extension Faults: Sendable {}
 
-/// Takes members out of an object, one by name, and remembers which are left.
+/// Reads the members of an object by name and records the remaining ones.
 ///
-/// Wrong values are reported and left as they were, so that one reading finds all faults.
+/// Wrong values are reported and not assigned, so that one reading finds all faults.
 public struct ObjectReader {
-    /// What is checked.
+    /// The checks that apply.
     public let mode: ReadingMode
     let path: JSONPath?
     let faults: Faults
     private let members: [JSON.Member]
-    /// Where the next member is looked for first: most objects have them in the order in which they are asked for.
+    /// The index at which the search for the next member begins: most objects have their members in reading order.
     private var next = 0
-    /// Kept by strict readers, for ``finish()``.
+    /// The members that were read, for ``finish()``; used in strict mode only.
     private var isTaken: [Bool]
     private var askedNames: [String] = []
 
@@ -74,37 +74,37 @@ public struct ObjectReader {
         isTaken = Array(repeating: false, count: mode == .strict ? members.count : 0)
     }
 
-    /// Whether a member is there, and whether it has a value.
+    /// Whether a member exists, and whether it has a value.
     public enum Presence: Sendable, Hashable {
         case absent, null, present
     }
 
-    /// Looks for a member without taking it.
+    /// Returns the presence of a member without reading it.
     public func presence(of name: String) -> Presence {
         guard let value = peek(name) else { return .absent }
         return value.isNull ? .null : .present
     }
 
-    /// Reports that the value of a member breaks a rule.
+    /// Reports that the value of a member violates a rule.
     public mutating func report(_ name: String, _ detail: String) {
         faults.report(JSONPath(.name(name), in: path), detail)
     }
 
-    /// Reports that a value further below breaks a rule.
+    /// Reports that a nested value violates a rule.
     package mutating func report(_ names: String..., detail: String) {
         faults.report(names.reduce(path) { JSONPath(.name($1), in: $0) }, detail)
     }
 
-    /// Reports that the object as a whole breaks a rule.
+    /// Reports that the object as a whole violates a rule.
     public mutating func report(_ detail: String) { faults.report(path, detail) }
 
-    /// The names of all members, for objects whose names are free.
+    /// The names of all members, for objects with arbitrary names.
     package var names: [String] { members.map(\.name) }
 
-    /// Looks at a member without taking it.
+    /// Returns the value of a member without marking it as read.
     func peek(_ name: String) -> JSON? { members.first { $0.isNamed(name) }?.value }
 
-    /// Takes a member; `nil` where it is absent.
+    /// Returns the value of a member and marks it as read; `nil` if it is absent.
     @usableFromInline
     mutating func take(_ name: String) -> JSON? {
         let isNext = next < members.count && members[next].isNamed(name)
@@ -118,7 +118,7 @@ public struct ObjectReader {
         return members[index].value
     }
 
-    /// Reads a member that is an object; `body` takes its members.
+    /// Reads a member that is an object; `body` reads its members.
     package mutating func object(_ name: String, _ body: (inout ObjectReader) -> Void) {
         guard let json = take(name) else { return report(name, "This member is missing; it must be an object.") }
         guard var reader = position(of: name).reader(of: json) else { return }
@@ -126,7 +126,7 @@ public struct ObjectReader {
         reader.finish()
     }
 
-    /// Takes members whose faults have been reported together.
+    /// Marks members as read whose faults were reported together.
     package mutating func takeAll(_ names: [String]) {
         for name in names { _ = take(name) }
     }
@@ -136,11 +136,11 @@ public struct ObjectReader {
         JSONPosition(.name(name), in: path, faults, mode, orNull: orNull)
     }
 
-    /// Reports the members that were not read. Called when the object has been read.
+    /// Reports the members that were not read. Called after the object was read.
     @usableFromInline
     func finish() {
         guard mode == .strict, isTaken.contains(false) else { return }
-        let detail = "There is no such member here. " + Self.choice(askedNames)
+        let detail = "There is no such member. " + Self.choice(askedNames)
         for (index, member) in members.enumerated() where !isTaken[index] {
             faults.report(JSONPath(.name(member.name), in: path), detail, .unknownMember)
         }

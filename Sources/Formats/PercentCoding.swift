@@ -1,6 +1,6 @@
 /// Percent-encoding of bytes (RFC 3986 section 2.1).
 package enum PercentCoding {
-    /// Bytes with `%XX` decoded; a `%` without two digits stands for itself, and makes the whole malformed.
+    /// The bytes with `%XX` decoded. A `%` without two digits is kept, and makes the text malformed.
     package static func decode(_ encoded: some Collection<UInt8>) -> (bytes: [UInt8], isWellFormed: Bool) {
         var (bytes, isWellFormed): ([UInt8], Bool) = ([], true)
         bytes.reserveCapacity(encoded.count)
@@ -22,7 +22,7 @@ package enum PercentCoding {
         return (bytes, isWellFormed)
     }
 
-    /// Everything but the given bytes as `%XX`.
+    /// The text with all other bytes encoded as `%XX`.
     package static func encode(_ text: String, keeping keeps: (UInt8) -> Bool) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var result: [UInt8] = []
@@ -36,7 +36,7 @@ package enum PercentCoding {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// What means the same anywhere in a URL (RFC 3986 section 2.3).
+    /// Whether the byte has the same meaning anywhere in a URL (RFC 3986 section 2.3).
     package static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: true
@@ -46,7 +46,7 @@ package enum PercentCoding {
 }
 
 extension UInt8 {
-    /// The value of a hexadecimal digit of either case, or nil.
+    /// The value of a hexadecimal digit of either case; `nil` for any other byte.
     package var hexadecimalValue: UInt8? {
         switch self {
         case 0x30...0x39: self - 0x30

@@ -1,9 +1,9 @@
-/// Which header fields carry secrets: sealed at rest, hidden in answers, dropped when a redirect leaves the origin.
+/// The header fields with secrets: sealed at rest, hidden in responses, dropped when a redirect leaves the origin.
 public enum SecretHeaders {
-    /// What stands for a secret value.
+    /// The replacement of a secret value.
     public static let placeholder = "<redacted>"
 
-    /// Whether a field carries a secret by its name, or because the app said so.
+    /// Whether a field has a secret, by its name or by the app's declaration.
     public static func isSecret(_ name: String, besides sensitive: [String]) -> Bool {
         let name = name.lowercased()
         return name == "authorization" || name == "cookie" || name == "x-api-key" || name.hasPrefix("proxy-")

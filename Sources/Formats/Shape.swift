@@ -1,37 +1,37 @@
-/// An object of JSON. Its members are listed once, in ``visit(_:)``, for reading, checking and writing.
+/// A JSON object. ``visit(_:)`` lists its members once, for reading, checking and writing.
 public protocol Shape: JSONReadable, MemberValue, Hashable, Sendable {
-    /// A blank value, to be filled. A reader never hands out one that it could not fill.
+    /// Creates a blank value. A reader never returns one that it could not fill.
     init()
-    /// Names each member once, in the order in which they are written.
+    /// Visits each member once, in the order of writing.
     mutating func visit(_ members: inout some MemberVisitor)
-    /// Reports what members say about each other, when a strict reader has read them.
+    /// Reports violations between members, after strict reading.
     mutating func check(_ reader: inout ObjectReader)
 }
 
-/// Visits the members of an object, one after the other: a reader fills them, a writer writes them.
+/// A visitor of the members of an object: a reader assigns them, a writer writes them.
 ///
-/// A rule says what a value must be like; only strict readers ask for it.
+/// A rule constrains a value; only strict readers apply it.
 public protocol MemberVisitor {
-    /// A member that has to be there.
+    /// Visits a required member.
     mutating func member<Value: MemberValue>(
         _ name: String, _ value: inout Value, _ rule: @autoclosure () -> Value.Rule?)
-    /// A member that may be absent, and then has the value of the blank.
+    /// Visits a member that may be absent and then has the blank's value.
     mutating func defaulted<Value: MemberValue>(
         _ name: String, _ value: inout Value, _ rule: @autoclosure () -> Value.Rule?)
-    /// A member that may be absent, and is not written while it has the value that then counts.
+    /// Visits a member that may be absent, and is not written while it has its default value.
     mutating func sparse<Value: MemberValue & Equatable>(
         _ name: String, _ value: inout Value, unless standard: @autoclosure () -> Value,
         _ rule: @autoclosure () -> Value.Rule?)
-    /// A member that may be absent or `null`, and is written as `null` where there is no value.
+    /// Visits a member that may be absent or `null`, and is written as `null` if there is no value.
     mutating func nullable<Value: MemberValue>(
         _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?)
-    /// A member that may be absent or `null`, and is not written where there is no value.
+    /// Visits a member that may be absent or `null`, and is not written if there is no value.
     mutating func optional<Value: MemberValue>(
         _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?)
-    /// A member that may be absent, but not `null`: where it is there, it changes something.
+    /// Visits a member that may be absent but not `null`: its presence requests a change.
     mutating func given<Value: MemberValue>(
         _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?)
-    /// A member of a `PATCH`, for which absent and `null` are different things.
+    /// Visits a member of a `PATCH`, for which absent and `null` differ.
     mutating func change<Value: MemberValue>(
         _ name: String, _ value: inout Change<Value>, _ rule: @autoclosure () -> Value.Rule?)
 }
@@ -72,7 +72,7 @@ extension MemberVisitor {
 }
 
 extension Shape {
-    /// Makes a value and fills it: `TaskInterval { $0.duration = 3 }`.
+    /// Creates a value and assigns its members: `TaskInterval { $0.duration = 3 }`.
     @inlinable
     public init(_ fill: (inout Self) throws -> Void) rethrows {
         self.init()
@@ -181,7 +181,7 @@ extension ObjectReader: MemberVisitor {
         }
     }
 
-    /// A member that has to be there, for shapes of which only some have it.
+    /// Visits a member that is required in some shapes only.
     @inlinable
     public mutating func required<Value: MemberValue>(
         _ name: String, _ blank: Value, _ rule: @autoclosure () -> Value.Rule? = nil

@@ -1,4 +1,4 @@
-/// Names and texts in the order in which they were given, such as header fields and metadata.
+/// Names and texts in their original order, such as header fields and metadata.
 public struct StringMap: Sendable, Hashable, MemberValue, ExpressibleByDictionaryLiteral, Sequence {
     /// One name and its text.
     public struct Pair: Sendable, Hashable {
@@ -6,7 +6,7 @@ public struct StringMap: Sendable, Hashable, MemberValue, ExpressibleByDictionar
         public var value: String
     }
 
-    /// The pairs in order. The names differ.
+    /// The pairs in order. Their names differ.
     public private(set) var pairs: [Pair] = []
 
     public init() {}
@@ -15,12 +15,12 @@ public struct StringMap: Sendable, Hashable, MemberValue, ExpressibleByDictionar
         for (name, value) in elements { self[name] = value }
     }
 
-    /// Makes a map of pairs; of several with one name the last counts.
+    /// Creates a map of pairs; of several pairs with one name the last counts.
     public init(_ pairs: some Sequence<(name: String, value: String)>) {
         for (name, value) in pairs { self[name] = value }
     }
 
-    /// The text under a name, in exactly this spelling.
+    /// The text of a name with exactly this spelling.
     public subscript(name: String) -> String? {
         get { pairs.first { $0.name == name }?.value }
         set {
@@ -34,7 +34,7 @@ public struct StringMap: Sendable, Hashable, MemberValue, ExpressibleByDictionar
         }
     }
 
-    /// The text of a header field: letters of either case are the same.
+    /// The text of a header field, ignoring ASCII case.
     public func header(_ name: String) -> String? {
         let name = name.lowercased()
         return pairs.first { $0.name.lowercased() == name }?.value
@@ -50,12 +50,12 @@ public struct StringMap: Sendable, Hashable, MemberValue, ExpressibleByDictionar
         }
     }
 
-    /// Adds a pair whose name is known to be new.
+    /// Appends a pair whose name is known to be new.
     package mutating func append(_ name: String, _ value: String) { pairs.append(Pair(name: name, value: value)) }
 }
 
 extension StringMap {
-    /// What names and texts must be like, how many there may be, and what is wrong with all together.
+    /// The constraints on names and texts, their number, and the whole.
     public struct Rule: Sendable {
         let names: TextRule
         let values: TextRule

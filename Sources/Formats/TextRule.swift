@@ -1,15 +1,15 @@
-/// What a text must be like.
+/// A constraint on a text.
 public struct TextRule: Sendable {
-    /// What is wrong with the text and what would be right, or `nil`.
+    /// A description of the violation and of a valid text; `nil` if the text is valid.
     package let fault: @Sendable (String) -> String?
 
-    /// Makes a rule of a check that says what is wrong.
+    /// Creates a rule from a check that describes the violation.
     public init(_ fault: @escaping @Sendable (String) -> String?) { self.fault = fault }
 
-    /// What is wrong with the text and what would be right, or `nil`.
+    /// A description of the violation and of a valid text; `nil` if the text is valid.
     public func violation(in text: String) -> String? { fault(text) }
 
-    /// Text of so many bytes in UTF-8.
+    /// A text whose length in UTF-8 bytes is in the range.
     public static func length(_ range: ClosedRange<Int>) -> TextRule {
         TextRule { text in
             range.contains(text.utf8.count)
@@ -17,7 +17,7 @@ public struct TextRule: Sendable {
         }
     }
 
-    /// Text without control characters, of so many bytes in UTF-8.
+    /// A text without control characters whose length in UTF-8 bytes is in the range.
     public static func plain(_ range: ClosedRange<Int>) -> TextRule {
         TextRule { text in
             if let fault = length(range).fault(text) { return fault }

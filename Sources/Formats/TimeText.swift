@@ -1,9 +1,10 @@
-/// Moments, in milliseconds since 1970, as RFC 3339 writes them.
+/// Times in milliseconds since 1970, as text by RFC 3339.
 package enum TimeText {
     /// 0000-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z.
     package static let writable: ClosedRange<Int64> = -62_167_219_200_000...253_402_300_799_999
 
-    /// UTC with milliseconds, `2026-12-01T00:00:00.000Z`; moments outside years 0000–9999 become the nearest writable.
+    /// UTC with milliseconds, `2026-12-01T00:00:00.000Z`. Times outside years 0000–9999 become the nearest writable
+    /// one.
     package static func append(_ milliseconds: Int64, to text: inout [UInt8]) {
         let time = CivilTime(milliseconds: min(max(milliseconds, writable.lowerBound), writable.upperBound))
         func append(_ value: Int, from first: Int, _ end: Unicode.Scalar) {
@@ -25,8 +26,8 @@ package enum TimeText {
 
     /// Reads RFC 3339: date, `T`, time, optional fraction, `Z` or an offset.
     ///
-    /// Digits behind the millisecond are cut off. Second 60 is taken only where UTC can have one, at 23:59:60, and is
-    /// the midnight after it.
+    /// Digits after the millisecond are dropped. Second 60 is accepted only at 23:59:60 UTC, and means the following
+    /// midnight.
     ///
     /// - SeeAlso: RFC 3339 section 5.6.
     package static func parse(_ text: String) -> Int64? {
@@ -50,7 +51,7 @@ package enum TimeText {
         return writable.contains(time) ? time : nil
     }
 
-    /// Milliseconds of an optional fraction; nil for a point without digits.
+    /// The milliseconds of an optional fraction; `nil` for a point without digits.
     private static func fraction(_ rest: inout ArraySlice<UInt8>) -> Int? {
         guard skip(".", &rest) else { return 0 }
         let digits = rest.prefix(while: isDigit)
@@ -76,7 +77,7 @@ package enum TimeText {
         return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
 
-    /// Steps over one of these characters.
+    /// Skips one of these characters.
     private static func skip(_ characters: StaticString, _ rest: inout ArraySlice<UInt8>) -> Bool {
         guard let first = rest.first, characters.withUTF8Buffer({ $0.contains(first) }) else { return false }
         rest = rest.dropFirst()

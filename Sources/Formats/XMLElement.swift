@@ -1,11 +1,11 @@
-/// An element of an XML document, its name taken apart by its namespace.
+/// An element of an XML document, with its name split into namespace and local name.
 package struct XMLElement: Hashable, Sendable {
     package fileprivate(set) var namespace = ""
     package fileprivate(set) var name = ""
-    /// Those without a namespace.
+    /// The attributes without a namespace.
     package fileprivate(set) var attributes: [String: String] = [:]
     package fileprivate(set) var children: [XMLElement] = []
-    /// What stands in it besides its children.
+    /// The character data of the element itself.
     package fileprivate(set) var text = ""
 
     package func all(_ name: String) -> [XMLElement] {
@@ -18,19 +18,19 @@ package struct XMLElement: Hashable, Sendable {
     package var trimmedText: String { text.trimmed }
 }
 
-/// Why bytes are no XML document that is read here.
+/// The reason why bytes are not a supported XML document.
 package struct XMLError: Error, Hashable, Sendable {
-    /// Counts bytes from the beginning.
+    /// The offset in bytes from the beginning.
     package let offset: Int
     package let detail: String
 }
 
 extension XMLElement {
-    /// Reads a whole document (XML 1.0 with namespaces) in UTF-8 and answers its root.
+    /// Reads a whole document (XML 1.0 with namespaces) in UTF-8 and returns its root.
     ///
-    /// Without a document type, so that no entity is known but the five that always are, and none leads elsewhere. Takes
-    /// time in proportion to the length: an element has at most 64 attributes, and 64 declarations of namespaces are in
-    /// scope at most.
+    /// Document types are refused, so that only the five predefined entities exist and no external one. The running
+    /// time is linear in the length: an element has at most 64 attributes, and at most 64 namespace declarations are in
+    /// scope.
     package init(parsing bytes: [UInt8]) throws(XMLError) {
         var parser = XMLParser(bytes)
         self = try parser.document()
@@ -51,7 +51,7 @@ private struct XMLParser {
     private let bytes: [UInt8]
     private var position = 0
     private var elements = 0
-    /// What prefixes stand for, the innermost element's last. The empty one is that of names without a prefix.
+    /// The namespaces of prefixes, with the innermost element's last. The empty prefix is for names without one.
     private var scope = [
         (prefix: "", namespace: ""), (prefix: "xml", namespace: "http://www.w3.org/XML/1998/namespace"),
     ]
@@ -65,7 +65,7 @@ private struct XMLParser {
         try skipMiscellany()
         let root = try element(depth: 1)
         try skipMiscellany()
-        guard position == bytes.count else { throw fault("Something follows the root element.") }
+        guard position == bytes.count else { throw fault("Text follows the root element.") }
         return root
     }
 
@@ -77,10 +77,10 @@ private struct XMLParser {
         let parts = text.split { "\"'= \t\r\n".contains($0) }
         guard let index = parts.firstIndex(of: "encoding") else { return }
         let name = parts.dropFirst(index + 1).first ?? ""
-        guard name == "UTF-8" || name == "utf-8" else { throw fault("Only UTF-8 is read.") }
+        guard name == "UTF-8" || name == "utf-8" else { throw fault("Only UTF-8 is supported.") }
     }
 
-    /// White space, comments and processing instructions.
+    /// Skips white space, comments and processing instructions.
     private mutating func skipMiscellany() throws(XMLError) {
         while true {
             skipSpace()
@@ -117,7 +117,7 @@ private struct XMLParser {
     private mutating func content(of element: inout XMLElement, _ tag: String, _ depth: Int) throws(XMLError) {
         while true {
             if skip("</") {
-                guard try name() == tag else { throw fault("An element ends that did not begin.") }
+                guard try name() == tag else { throw fault("An end tag has no start tag.") }
                 skipSpace()
                 guard skip(">") else { throw fault("An end tag has no end.") }
                 return
@@ -135,7 +135,7 @@ private struct XMLParser {
         }
     }
 
-    /// Those of a start tag, and whether it is an empty element.
+    /// The attributes of a start tag, and whether the element is empty.
     private mutating func attributes() throws(XMLError) -> (found: [String: String], isEmpty: Bool) {
         var found: [String: String] = [:]
         while true {
@@ -145,12 +145,12 @@ private struct XMLParser {
             guard hadSpace else { throw fault("A start tag is not well-formed.") }
             guard found.count < Self.maximumAttributes else { throw fault("An element has too many attributes.") }
             let name = try name()
-            guard found[name] == nil else { throw fault("An attribute stands twice.") }
+            guard found[name] == nil else { throw fault("An attribute occurs twice.") }
             skipSpace()
             guard skip("=") else { throw fault("An attribute has no value.") }
             skipSpace()
             guard position < bytes.count, [0x22, 0x27].contains(bytes[position]) else {
-                throw fault("An attribute's value stands in no quotes.")
+                throw fault("An attribute's value has no quotes.")
             }
             let quote = bytes[position]
             position += 1
@@ -168,7 +168,7 @@ private struct XMLParser {
             if name == "xmlns" {
                 scope.append(("", value))
             } else if name.hasPrefix("xmlns:") {
-                guard !value.isEmpty else { throw fault("A prefix stands for nothing.") }
+                guard !value.isEmpty else { throw fault("A prefix has no namespace.") }
                 scope.append((String(name.dropFirst(6)), value))
             }
         }
@@ -200,7 +200,7 @@ private struct XMLParser {
 
     // MARK: Text
 
-    /// Character data up to one of these bytes, references resolved.
+    /// The character data before the first of these bytes, with references resolved.
     private mutating func text(until ends: [UInt8]) throws(XMLError) -> String {
         var result: [UInt8] = []
         while position < bytes.count, !ends.contains(bytes[position]) {
@@ -234,7 +234,7 @@ private struct XMLParser {
         return Array(String(scalar).utf8)
     }
 
-    /// Of a character reference, without `&` and `;`.
+    /// The number of a character reference, without `&` and `;`.
     private static func number(_ body: String) -> UInt32? {
         if body.hasPrefix("#x") { return UInt32(body.dropFirst(2), radix: 16) }
         return body.hasPrefix("#") ? UInt32(body.dropFirst()) : nil

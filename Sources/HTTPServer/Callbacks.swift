@@ -90,6 +90,6 @@ enum Callbacks {
         vsnprintf(&buffer, buffer.count, format, arguments)
         let text = buffer.prefix { $0 != 0 && $0 != 0x0A }.map(UInt8.init(bitPattern:))
         let server = Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
-        server.log.debug("libmicrohttpd", ("message", String(decoding: text, as: UTF8.self)))
+        server.log.debug("libmicrohttpd logged a message", ("message", String(decoding: text, as: UTF8.self)))
     }
 }

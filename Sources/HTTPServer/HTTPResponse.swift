@@ -16,8 +16,9 @@ package enum HTTPResponseBody: Sendable {
     case bytes([UInt8])
     /// `length` bytes of an open file from `offset`. The server closes the descriptor in any case.
     case file(descriptor: Int32, offset: Int64, length: Int64)
-    /// A chunked body. The closure runs after the head was sent; its return ends the body.
-    case stream(@Sendable (ResponseWriter) async -> Void)
+    /// A chunked body. The closure runs after the head was sent; its return ends the body. If it throws, the connection
+    /// is closed without the last chunk.
+    case stream(@Sendable (ResponseWriter) async throws -> Void)
     /// A body of `length` bytes. If the closure throws or writes fewer bytes, the connection is closed.
     case sized(length: Int64, @Sendable (ResponseWriter) async throws -> Void)
 

@@ -62,7 +62,7 @@ package final class HTTPServer: Sendable {
             certificate: certificate, port: listener.port)
         guard let daemon = server.startDaemon(speaksTLS: certificate != nil) else {
             watch.stopAccepting()
-            throw ServerStartError(message: "libmicrohttpd does not start")
+            throw ServerStartError(message: "libmicrohttpd could not start")
         }
         server.state.withLock { $0.daemon = Daemon(pointer: daemon) }
         watch.run(server)
@@ -215,7 +215,7 @@ package final class HTTPServer: Sendable {
     private func stopDaemon() {
         guard let daemon = state.withLock({ $0.daemon.take() }) else { return }
         guard !allClients.contains(where: { $0.request?.isHeld == true }) else {
-            log.error("a connection is still held, the HTTP threads are left running")
+            log.error("a connection is still held: the HTTP threads keep running")
             return
         }
         MHD_stop_daemon(daemon.pointer)

@@ -31,8 +31,11 @@ struct Reply: ~Copyable {
 
     /// - Parameter length: `.max` if it is unknown.
     private static func made(_ length: UInt64, block: Int, _ writer: ResponseWriter?) -> OpaquePointer? {
-        MHD_create_response_from_callback(
-            length, block, readStream, writer.map { Unmanaged.passRetained($0).toOpaque() }, freeStream)
+        let body = writer.map(StreamedBody.init)
+        let made = MHD_create_response_from_callback(
+            length, block, readStream, body.map { Unmanaged.passRetained($0).toOpaque() }, freeStream)
+        body?.reply = made
+        return made
     }
 
     private static func made(_ descriptor: Int32, _ offset: Int64, _ length: Int64) -> OpaquePointer? {
@@ -72,15 +75,29 @@ func isOurs(_ name: String) -> Bool {
     }
 }
 
+/// The context of a body's callbacks. Used on libmicrohttpd's thread.
+private final class StreamedBody {
+    let writer: ResponseWriter
+    /// The response that the body belongs to, which lives until the last callback.
+    var reply: OpaquePointer?
+
+    init(_ writer: ResponseWriter) { self.writer = writer }
+}
+
 private let readStream: MHD_ContentReaderCallback = { context, _, buffer, size in
     guard let context, let buffer else { return mhd_end_of_stream }
-    return Unmanaged<ResponseWriter>.fromOpaque(context).takeUnretainedValue()
-        .read(into: UnsafeMutableRawBufferPointer(start: buffer, count: size))
+    let body = Unmanaged<StreamedBody>.fromOpaque(context).takeUnretainedValue()
+    let count = body.writer.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: size))
+    // The library sends the footers of a chunked body after this.
+    if count == mhd_end_of_stream, let reply = body.reply {
+        for (name, value) in body.writer.trailers { MHD_add_response_footer(reply, name, value) }
+    }
+    return count
 }
 
 /// Called when libmicrohttpd is done with the stream.
 private let freeStream: MHD_ContentReaderFreeCallback = { context in
-    if let context { Unmanaged<ResponseWriter>.fromOpaque(context).release() }
+    if let context { Unmanaged<StreamedBody>.fromOpaque(context).release() }
 }
 
 extension HTTPResponseBody {

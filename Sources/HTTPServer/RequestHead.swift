@@ -16,7 +16,7 @@ struct RequestHead: Sendable {
     func framing(_ limits: ServerLimits) throws(RefusalReason) -> BodyFraming {
         guard target.utf8.count <= limits.targetBytes else { throw .targetTooLong }
         guard size <= limits.headBytes else { throw .headTooLarge }
-        guard isPlain else { throw .badFraming("a bare LF, a NUL or a folded line stands in the head") }
+        guard isPlain else { throw .badFraming("the head has a bare LF, a NUL or a folded line") }
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else { throw .badFraming("unknown HTTP version") }
         guard !method.isEmpty, method.utf8.allSatisfy(isTokenByte) else { throw .badFraming("bad method") }
 
@@ -46,7 +46,7 @@ struct RequestHead: Sendable {
             guard lengths.isEmpty else { throw .badFraming("Transfer-Encoding and Content-Length together") }
             guard version == "HTTP/1.1" else { throw .badFraming("Transfer-Encoding in HTTP/1.0") }
             guard codings.count == 1, equalIgnoringASCIICase(codings[0], "chunked") else {
-                throw .badFraming("only the transfer coding chunked is understood")
+                throw .badFraming("only the transfer coding chunked is supported")
             }
             return .chunked
         }

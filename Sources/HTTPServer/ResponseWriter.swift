@@ -15,6 +15,7 @@ package final class ResponseWriter: Sendable {
         var sent = 0
         var total: Int64 = 0
         var isEnded = false
+        var trailers: [(name: String, value: String)] = []
         var isGone = false
         var isHeld = false
         /// Whether libmicrohttpd's buffer may have memory since it was last released.
@@ -75,6 +76,14 @@ package final class ResponseWriter: Sendable {
             takeWriter()?.resume(throwing: CancellationError())
         }
     }
+
+    /// Adds a field that follows the last chunk. No effect on a body of known length.
+    package func addTrailer(_ name: String, _ value: String) {
+        state.withLock { $0.trailers.append((name, value)) }
+    }
+
+    /// The fields that follow the last chunk.
+    var trailers: [(name: String, value: String)] { state.withLock { $0.trailers } }
 
     /// Ends the body. Written bytes are still sent.
     package func end() {

@@ -207,7 +207,7 @@ final class ServedRequest: Sendable {
         }
         var reply = Reply(response.body, writer)
         let refused = reply.add(response.headers, requestID: id, closes: early || server.isStopping)
-        for name in refused { server.log.error("response header dropped", ("name", name), ("request", id)) }
+        for name in refused { server.log.error("a response header was dropped", ("name", name), ("request", id)) }
         return reply.queue(on: handle, status: response.status)
     }
 }

@@ -188,7 +188,9 @@ final class Watch: Sendable {
             return state.accepting == .open
         }
         guard isNew else { return }
-        server.log.warning("connections cannot be accepted and wait", ("error", String(cString: strerror(code))))
+        server.log.warning(
+            "connections cannot be accepted: they wait in the listener's queue",
+            ("error", String(cString: strerror(code))))
     }
 
     private func resumeAccepting() {

@@ -13,9 +13,9 @@ struct LaunchMeters: Sendable {
             "urlsessiond_launch_attempts_total", "Webhooks sent, by kind and result.",
             label: ("kind", LaunchKind.allCases.map(\.rawValue)),
             ("result", ["success", "failure", "gone", "interrupted"]))
-        inFlight = metrics.gauge("urlsessiond_launches_in_flight", "Webhooks under way.")
+        inFlight = metrics.gauge("urlsessiond_launches_in_flight", "Webhooks in flight.")
         duration = metrics.histogram(
-            "urlsessiond_launch_attempt_duration_seconds", "How long receivers took to answer.",
+            "urlsessiond_launch_attempt_duration_seconds", "Response times of receivers.",
             buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 30])
     }
 

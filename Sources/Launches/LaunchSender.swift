@@ -115,7 +115,7 @@ struct LaunchSender {
                     body: try await body(of: launch), traceparent: launch.traceparent, timeout: timeout(of: launch)))
         } catch {
             // The attempt is charged, so that it is not repeated without end.
-            log.error("a launch could not be told", ("launch", launch.launchId), ("error", "\(error)"))
+            log.error("a launch could not be sent", ("launch", launch.launchId), ("error", "\(error)"))
             return LaunchReport(
                 launch: launch,
                 attempt: LaunchAttempt(

@@ -25,7 +25,7 @@ extension LaunchSettings {
         }
         let isPublic = egress.permits(address, port: url.port)
         return isPublic
-            ? "Plain http goes only where the operator allows it: use https, \(Self.orAllow(address))."
+            ? "Plain http is only for addresses that the operator allows: use https, \(Self.orAllow(address))."
             : "The service does not send to \(url.host): use a public address, \(Self.orAllow(address))."
     }
 

@@ -104,7 +104,7 @@ package final class Launches: Sendable {
             pings[app, default: 0] += 1
             return true
         }
-        guard mayGo else { return refused("Other pings are under way.") }
+        guard mayGo else { return refused("Too many pings are in flight.") }
         defer { pings.withLock { $0[app] = $0[app].flatMap { $0 > 1 ? $0 - 1 : nil } } }
         var (attempt, verdict) = try await client.post(
             WebhookClient.Message(

@@ -135,7 +135,7 @@ extension TransferFault {
             .certificateWrongHost, .clientCertificateRequired, .clientCertificateInvalid, .pinMismatch:
             "A secure connection could not be made."
         case .reset, .shortBody, .emptyReply, .http2Refused, .http2Calm, .http2Stream: "The connection was lost."
-        case .unparsableResponse, .headersTooLarge, .twoLengths, .tooLarge: "The answer could not be read."
+        case .unparsableResponse, .headersTooLarge, .twoLengths, .tooLarge: "The response could not be read."
         case .egressDenied: "A policy of the service does not allow this connection."
         case .prefixMissing, .disk, .bodySource, .bodyDamaged, .proxyNotResolved, .proxyFailed,
             .proxyAuthenticationRequired,

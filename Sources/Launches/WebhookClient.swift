@@ -36,7 +36,7 @@ struct WebhookClient: Sendable {
         let began = clock.monotonic()
         let result = await exchanges.perform(request(message, to: url, secrets: secrets, at: startedAt))
         if case .failed(.egressDenied) = result.outcome {
-            log.warning("webhook refused by the egress policy", ("launch", message.id))
+            log.warning("the egress policy refused a webhook", ("launch", message.id))
         }
         let answer = ReceiverAnswer(result, at: clock.time)
         let attempt = LaunchAttempt(

@@ -1,10 +1,11 @@
-/// An option of a program, of which parsing, help, completions and manual pages are made.
+/// An option of a program: its name, value and help, from which parsing, help, completions and manual pages are
+/// derived.
 package struct Option: Sendable {
     /// `-o, --output PATH`.
     package let usage: String
     package let name: String
     package let short: Character?
-    /// The name of the value in help texts; `nil` for an option that is there or not.
+    /// The name of the value in help texts; `nil` for an option without a value.
     package let value: String?
     package let kind: ValueKind
     package let isRepeated: Bool
@@ -22,10 +23,10 @@ package struct Option: Sendable {
 
 /// A word that names an option, such as `--output`, `--output=PATH`, `-o` or `-oPATH`.
 package struct OptionWord {
-    /// `--output`; of a short one the whole word.
+    /// `--output`; for a short option the whole word.
     package let spelling: String
     package let isLong: Bool
-    /// The value in the same word, or of a short option without a value the options behind it.
+    /// The value in the same word, or the options after a short option without a value.
     package let rest: String?
 
     package init(_ word: String) {

@@ -12,7 +12,7 @@ package enum Roff {
 
     /// A term and its explanation.
     ///
-    /// - Parameter term: In roff.
+    /// - Parameter term: The term in roff.
     package static func term(_ term: String, _ body: String) -> String { ".TP\n\(term)\n\(text(body))" }
 
     package static func option(_ option: Option, _ body: String) -> String {
@@ -31,7 +31,7 @@ package enum Roff {
         "\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "~": "\\(ti", "^": "\\(ha",
     ]
 
-    /// No character of roff's own, and no line that it takes for a request.
+    /// The text without roff's special characters and requests.
     package static func escape(_ text: String) -> String {
         (text.first == "." || text.first == "'" ? "\\&" : "") + text.map { escapes[$0] ?? String($0) }.joined()
     }

@@ -1,4 +1,4 @@
-/// What the value of an option or an argument may be.
+/// The kind of value of an option or an argument.
 package enum ValueKind: Sendable, Equatable {
     case text
     case number(ClosedRange<Int64>)
@@ -14,10 +14,10 @@ package enum ValueKind: Sendable, Equatable {
     case session
     case file
     case choice([String])
-    /// One of the words or more, separated by commas.
+    /// One or more of the words, separated by commas.
     case choices([String])
 
-    /// The words among which to choose; none for other kinds.
+    /// The words of a choice; empty for other kinds.
     package var words: [String] {
         switch self {
         case .choice(let words), .choices(let words): words
@@ -55,20 +55,20 @@ package enum ValueKind: Sendable, Equatable {
         }
     }
 
-    /// The words of a text that separates them by commas.
+    /// The words of a text, separated by commas.
     package static func list(_ text: String) -> [String] {
         text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     }
 }
 
-/// Numbers with a unit behind them.
+/// Numbers with a unit.
 package enum Amount {
-    /// Seconds, or a number with `s`, `m`, `h` or `d`; `nil` for any other text, and for a billion of them or more.
+    /// Seconds, or a number with `s`, `m`, `h` or `d`; `nil` for any other text, and for a billion seconds or more.
     package static func seconds(_ text: String) -> Double? {
         number(text, ["s": 1, "m": 60, "h": 3600, "d": 86_400], below: 1e9)
     }
 
-    /// Bytes, or a number with `k`, `M`, `G` or `T` in either case, of which 1k is 1,024 as in curl and wget.
+    /// Bytes, or a number with `k`, `M`, `G` or `T` in either case. 1k is 1,024, as in curl and wget.
     package static func bytes(_ text: String) -> Int64? {
         let units: [Character: Double] = ["k": 1024, "m": 1_048_576, "g": 1_073_741_824, "t": 1_099_511_627_776]
         let bytes = number(text.lowercased(), units, below: .infinity)?.rounded()

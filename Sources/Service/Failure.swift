@@ -43,10 +43,10 @@ extension BadURL {
     /// A text for people about the error in the URL and its correction.
     var explanation: String {
         switch self {
-        case .malformed: "This is no absolute URL."
+        case .malformed: "This is not an absolute URL."
         case .unsupportedScheme: "A URL must begin with http:// or https://."
         case .credentials: "A URL must not contain a user or password: use a header or a credential."
-        case .forbiddenCharacter: "A URL has a character here that must be percent-encoded, or may not stand here."
+        case .forbiddenCharacter: "A URL has a character here that must be percent-encoded, or is not allowed here."
         case .badHost: "The host is not valid."
         case .tooLong: "A URL has at most \(ParsedURL.maximumLength) bytes."
         }

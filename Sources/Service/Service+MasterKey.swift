@@ -11,7 +11,7 @@ extension Service {
     func checkMasterKey(acceptsNew: Bool) async throws {
         guard try await !store.upkeep.hasRightKey() else { return try await store.upkeep.keepKeyCheck() }
         guard acceptsNew else { throw WrongMasterKey() }
-        log.warning("the master key is a new one: secrets that were sealed with another are lost")
+        log.warning("the master key is new: secrets that were sealed with another key are lost")
         try await store.upkeep.loseSecrets(at: clock.now) { RandomBytes.make(32) }
     }
 }

@@ -91,7 +91,7 @@ package final class Service: Sendable {
             location, profile: NodeProfile(settings, startedAt: startedAt), sealer: sealer,
             policies: Store.Policies(
                 contentRetention: settings.contentRetention,
-                unacknowledgedRetention: settings.unacknowledgedRetention,
+                unacknowledgedRetention: settings.unacknowledgedRetention, cacheCapacity: settings.cacheCapacity,
                 presence: { attendance.presence(of: $0) }),
             log: log, onCommit: { storeMeters.count($0) }, onFatalError: onFatalError)
         let inbox = Inbox<Scheduler.Message>(clock: clock)
@@ -111,9 +111,11 @@ package final class Service: Sendable {
         scheduler = Scheduler(
             store: store, engine: engine, folder: folder, settings: settings, outlet: outlet, conditions: conditions,
             cookies: cookies, clock: clock, log: log)
-        metrics.gauge("urlsessiond_transfers_running", "Transfers under way.") { Double(live.count) }
+        metrics.gauge("urlsessiond_transfers_running", "Transfers in flight.") { Double(live.count) }
         let conditions = conditions
-        metrics.gauge("urlsessiond_load", "How long work on the machine waits, compared with how long it goes on.") {
+        metrics.gauge(
+            "urlsessiond_load", "Load of the machine: the time that work waits, in relation to the time that it runs."
+        ) {
             conditions.load ?? .nan
         }
         metrics.gauge("urlsessiond_free_bytes", "Free bytes of the data folder.") { Double(room.freeBytes) }
@@ -139,7 +141,7 @@ package final class Service: Sendable {
         try await checkMasterKey(acceptsNew: acceptsNewMasterKey)
         try await folder.prepare()
         if settings.contents == nil, try await store.files.namesObjects() {
-            log.error("contents or bodies are in a bucket, and cannot be read: there is no --contents")
+            log.error("contents or bodies in a bucket cannot be read: --contents is not set")
         }
         try await loadConditions()
         try await scheduler.finishInterruptedMoves()
@@ -156,7 +158,7 @@ package final class Service: Sendable {
             // Counted, and durably: removed before a task is in flight that the crash marker does not cover.
             try await folder.removeCrashMark()
             log.error(
-                "the service crashed the last time", ("suspects", recovered.suspects), ("failed", recovered.failed))
+                "the previous process crashed", ("suspects", recovered.suspects), ("failed", recovered.failed))
         }
         outlet.handle(aftermath)
         var hasMore = true
@@ -169,7 +171,7 @@ package final class Service: Sendable {
         outlet.handle(try await store.apps.cancelForbiddenTasks(at: clock.now))
         try await folder.disk.measure(room, folder.path)
         if recovered.interrupted > 0 {
-            log.info("interrupted transfers go back to the queue", ("tasks", recovered.interrupted))
+            log.info("interrupted transfers were requeued", ("tasks", recovered.interrupted))
         }
     }
 
@@ -236,8 +238,8 @@ package final class Service: Sendable {
                     Unreadiness(error: .storeUnavailable, detail: "The database cannot be reached, or took too long.")
                 case .noRoom:
                     Unreadiness(
-                        error: .insufficientStorage, detail: "The database does not take writes: the disk is full.")
-                case nil: Unreadiness(error: .insufficientStorage, detail: "The database does not take writes.")
+                        error: .insufficientStorage, detail: "The database does not accept writes: the disk is full.")
+                case nil: Unreadiness(error: .insufficientStorage, detail: "The database does not accept writes.")
                 }
             }
         }

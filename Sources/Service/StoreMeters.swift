@@ -17,19 +17,19 @@ struct StoreMeters: Sendable {
 
     init(_ metrics: Metrics) {
         commits = metrics.histogram(
-            "urlsessiond_commit_duration_seconds", "How long commits to the database took.",
+            "urlsessiond_commit_duration_seconds", "Duration of commits to the database.",
             buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5])
-        writes = metrics.counter("urlsessiond_commit_writes_total", "Changes that the commits made durable.")
+        writes = metrics.counter("urlsessiond_commit_writes_total", "Changes in the commits.")
         roundTrips = metrics.counter(
-            "urlsessiond_commit_round_trips_total", "Times that commits waited for a server.")
+            "urlsessiond_commit_round_trips_total", "Round trips of commits to the database server.")
         log = metrics.gauge("urlsessiond_wal_bytes", "Length of the database's write-ahead log.")
         tasks = metrics.gauge(
-            "urlsessiond_tasks", "Tasks that are not completed, by what they wait for.",
+            "urlsessiond_tasks", "Unfinished tasks, by phase.",
             label: ("phase", StoreFigures.Phase.allCases.map(\.rawValue)))
         oldest = metrics.gauge(
-            "urlsessiond_oldest_queued_task_seconds", "Age of the oldest task that is due and waits behind others.")
+            "urlsessiond_oldest_queued_task_seconds", "Age of the oldest queued task.")
         launches = metrics.gauge(
-            "urlsessiond_launches", "Launches that are not over, by state.",
+            "urlsessiond_launches", "Unfinished launches, by state.",
             label: ("state", Self.launchStates.map(\.rawValue)))
         stored = metrics.gauge("urlsessiond_stored_bytes", "Bytes of contents and bodies that apps have stored.")
     }

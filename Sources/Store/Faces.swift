@@ -19,6 +19,7 @@ extension Store {
     package var launches: Launches { Launches(store: self) }
     package var questions: Questions { Questions(store: self) }
     package var files: Files { Files(store: self) }
+    package var cache: Cache { Cache(store: self) }
     package var nodes: Nodes { Nodes(store: self) }
     package var upkeep: Upkeep { Upkeep(store: self) }
 
@@ -40,6 +41,9 @@ extension Store {
 
     /// The bytes of contents and bodies: files, objects and rows.
     package struct Files: Face { let store: Store }
+
+    /// Responses that tasks of an app reuse, and transfers that they share.
+    package struct Cache: Face { let store: Store }
 
     /// The processes that share the store.
     package struct Nodes: Face { let store: Store }

@@ -7,13 +7,14 @@ package import SQL
 ///
 /// Time, identifiers and randomness are arguments. A method that changes state is durable when it returns.
 package final class Store: Sendable {
-    let database: Database
+    package let database: Database
     let documents: Documents
     let policies: Policies
     /// The name of this process among the nodes of a shared store; `nil` with SQLite, which has one node.
     package let node: String?
     /// The last lane checked by the chore that deletes idle lanes.
     let idleLaneCursor = Locked<Int64>(0)
+    let strayFlights = Locked(StrayFlights())
 
     /// The settings and callbacks on which the store's decisions depend.
     package struct Policies: Sendable {
@@ -21,15 +22,18 @@ package final class Store: Sendable {
         package var contentRetention: Duration
         /// The retention of unacknowledged contents.
         package var unacknowledgedRetention: Duration
+        /// Bytes that the caches of all apps may hold together; 0 for none.
+        package var cacheCapacity: Int64
         /// The presence in a session, which the service keeps in memory.
         package var presence: @Sendable (SessionID) -> Presence
 
         package init(
-            contentRetention: Duration, unacknowledgedRetention: Duration,
+            contentRetention: Duration, unacknowledgedRetention: Duration, cacheCapacity: Int64 = 10 << 30,
             presence: @escaping @Sendable (SessionID) -> Presence
         ) {
             self.contentRetention = contentRetention
             self.unacknowledgedRetention = unacknowledgedRetention
+            self.cacheCapacity = cacheCapacity
             self.presence = presence
         }
     }

@@ -1,7 +1,7 @@
 import Base
 package import Core
 
-/// A small HTTP/1.1 client over raw sockets, one connection a request, each on a thread of its own.
+/// A small HTTP/1.1 client over raw sockets, with one connection for each request, each on a thread of its own.
 package struct APIClient: Sendable {
     package struct Answer: Sendable {
         package let status: Int
@@ -14,22 +14,22 @@ package struct APIClient: Sendable {
             self.body = body
         }
 
-        /// The body as JSON, or null when it is none.
+        /// The body as JSON; null if it is not JSON.
         package var json: JSON { (try? JSON(parsing: body)) ?? .null }
         package var text: String { String(decoding: body, as: UTF8.self) }
         /// The `code` of a problem.
         package var code: String? { json["code"].string }
-        /// The pointers of a problem, in the order given.
+        /// The pointers of a problem, in order.
         package var pointers: [String] { (json["errors"].array ?? []).compactMap { $0["pointer"].string } }
-        /// The query parameters that a problem names, in the order given.
+        /// The query parameters that a problem names, in order.
         package var parameters: [String] { (json["errors"].array ?? []).compactMap { $0["parameter"].string } }
         package var etag: String? { fields["ETag"] }
     }
 
     package let port: UInt16
-    /// Sent as `Authorization: Bearer`; nil for none.
+    /// The key for `Authorization: Bearer`; `nil` for none.
     package var key: String?
-    /// Hears of every answer to ``send(_:_:headers:body:within:)`` and its short forms.
+    /// Called with every response to ``send(_:_:headers:body:within:)`` and its short forms.
     package var observe: (@Sendable (_ method: String, _ target: String, _ answer: Answer) -> Void)?
 
     package init(port: UInt16, key: String? = "dev") {
@@ -44,7 +44,7 @@ package struct APIClient: Sendable {
         return client
     }
 
-    /// Sends a request and waits for its answer. Cancelling the task closes the connection.
+    /// Sends a request and waits for its response. Cancelling the task closes the connection.
     @discardableResult
     package func send(
         _ method: String, _ path: String, headers: [(String, String)] = [], body: [UInt8]? = nil,
@@ -65,7 +65,7 @@ package struct APIClient: Sendable {
         try await send("GET", path, headers: headers)
     }
 
-    /// `POST` with a JSON body; nil for an empty one.
+    /// Sends a `POST` with a JSON body; `nil` for an empty one.
     @discardableResult
     package func post(_ path: String, _ json: JSON? = nil, headers: [(String, String)] = []) async throws -> Answer {
         try await send("POST", path, json: json, headers: headers)
@@ -86,7 +86,7 @@ package struct APIClient: Sendable {
         try await send("DELETE", path, headers: headers)
     }
 
-    /// Sends a request and leaves its answer, for a client that goes away or that holds on.
+    /// Sends a request without reading its response, for a client that disconnects or waits.
     package func begin(
         _ method: String, _ path: String, headers: [(String, String)] = [], body: [UInt8]? = nil,
         within limit: Duration = .seconds(90)
@@ -95,19 +95,19 @@ package struct APIClient: Sendable {
         return try await onThread { [port] in
             let socket = try Socket.connect(port: port)
             socket.setTimeout(limit)
-            // A service may answer and close before it read everything: its answer counts, not our send.
+            // A service may respond and close before it has read the request. Its response counts, not the failed send.
             try? socket.send(Array(head.utf8) + (body ?? []))
             return Exchange(socket: socket, method: method)
         }
     }
 
-    /// Opens a stream of server-sent events. Throws when the answer is no stream.
+    /// Opens a stream of server-sent events. Throws if the response is no stream.
     package func openStream(_ path: String, headers: [(String, String)] = []) async throws -> EventStream {
         let exchange = try await begin("GET", path, headers: headers + [("Accept", "text/event-stream")])
         return try await EventStream.open(exchange.socket)
     }
 
-    /// Sends bytes verbatim and returns all that comes back until the other side closes.
+    /// Sends bytes verbatim and returns all bytes until the peer closes.
     package func raw(_ bytes: [UInt8], within limit: Duration = .seconds(30)) async throws -> [UInt8] {
         try await onThread { [port] in
             let socket = try Socket.connect(port: port)
@@ -151,12 +151,26 @@ package struct APIClient: Sendable {
             self.method = method
         }
 
-        /// More bytes of the request.
+        /// Sends more bytes of the request.
         package func send(_ bytes: [UInt8]) async throws { try await onThread { try self.socket.send(bytes) } }
 
-        /// Waits for the whole answer.
+        /// Waits for the complete response.
         package func answer() async throws -> Answer {
             try await onThread { try Self.read(HTTPReader(self.socket), method: self.method) }
+        }
+
+        /// Reads the answer as it comes.
+        package func follow() -> FollowedAnswer {
+            FollowedAnswer { [self] note in
+                let reader = HTTPReader(socket)
+                guard let (line, fields) = try reader.head() else { return }
+                let status = try Self.status(line)
+                note { ($0.status, $0.fields) = (status, fields) }
+                let trailers = try reader.body(Self.framing(method, status, fields)) { bytes in
+                    note { $0.body += bytes }
+                }
+                note { ($0.trailers, $0.isWhole) = (trailers, true) }
+            }
         }
 
         /// Closes the connection at once.

@@ -1,7 +1,7 @@
 package import Core
 import TransferEngine
 
-/// An IPv4 address of the machine besides loopback, if it has one.
+/// An IPv4 address of the machine other than loopback, if it has one.
 package func addressOfInterface() -> IPAddress? {
     MachineAddresses.current()?.first { address in
         guard case .v4 = address else { return false }

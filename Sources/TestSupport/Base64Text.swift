@@ -1,4 +1,4 @@
-/// Base64 with the standard alphabet and padding (RFC 4648 section 4), written apart from the product's.
+/// Base64 with the standard alphabet and padding (RFC 4648 section 4), independent of the product's implementation.
 package enum Base64Text {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
@@ -16,7 +16,7 @@ package enum Base64Text {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes, or nil when the text is not base64.
+    /// The bytes; `nil` if the text is not base64.
     package static func decode(_ text: String) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count % 4 == 0 else { return nil }

@@ -1,22 +1,22 @@
 import Base
 import Glibc
 
-/// A Chromium without a window, steered by the DevTools protocol over a pair of pipes; killed, and its profile removed,
-/// when the last reference goes. It has one page.
+/// A Chromium without a window and with one page, controlled with the DevTools protocol over a pair of pipes. Releasing
+/// the last reference kills it and removes its profile.
 package final class Browser: Sendable {
-    /// What the browser did not do, in its words.
+    /// The browser's error for a failed command.
     package struct Refused: Error, CustomStringConvertible {
         package let description: String
     }
 
     private let child: ChildProcess
-    /// Its profile and its home.
+    /// The folder of its profile, which is also its home.
     private let folder: TemporaryFolder
     private let commands: Int32
     private let session: String
     private let wire: Wire
 
-    /// Answers that are waited for, and what the page complained about.
+    /// Pending commands, and the errors of the page.
     private final class Wire: Sendable {
         struct State {
             var number = 0
@@ -31,9 +31,9 @@ package final class Browser: Sendable {
 
     /// Starts a browser.
     ///
-    /// - Parameter script: Runs in each document before its own scripts.
+    /// - Parameter script: A script that runs in each document before the document's own.
     package static func start(script: String) async throws -> Browser {
-        // A command to a browser that is gone is an error, not the end of the tests.
+        // A command to a browser that has ended is an error, and must not end the tests.
         signal(SIGPIPE, SIG_IGN)
         let folder = TemporaryFolder()
         let toBrowser = try Spawner.exclusively(Spawner.pipe)
@@ -76,7 +76,7 @@ package final class Browser: Sendable {
 
     deinit { close(commands) }
 
-    /// What the console, the log and uncaught errors told since this was last asked.
+    /// The messages of console, log and uncaught errors since the last call.
     package func takeComplaints() -> [String] {
         wire.state.withLock { state in
             defer { state.complaints = [] }
@@ -90,7 +90,7 @@ package final class Browser: Sendable {
         try await Self.send(method, parameters, session, commands, wire)
     }
 
-    /// What an expression becomes, a promise's value where it is one.
+    /// The value of an expression; if it is a promise, the promise's value.
     @discardableResult
     package func evaluate(_ expression: String) async throws -> JSON {
         let answer = try await send(
@@ -103,7 +103,7 @@ package final class Browser: Sendable {
         return answer["result"]["value"]
     }
 
-    /// Presses and releases a key of the keyboard, such as `a` or `Escape`.
+    /// Presses and releases a key, such as `a` or `Escape`.
     package func press(_ key: String) async throws {
         let text = key.count == 1 ? key : key == "Enter" ? "\r" : ""
         let code = ["Enter": 13, "Escape": 27, "Tab": 9][key] ?? 0
@@ -116,7 +116,7 @@ package final class Browser: Sendable {
         }
     }
 
-    /// Types into what has the focus.
+    /// Types text into the focused element.
     package func type(_ text: String) async throws { try await send("Input.insertText", ["text": .string(text)]) }
 
     private static func send(
@@ -157,7 +157,7 @@ package final class Browser: Sendable {
         wire.state.withLock { $0.waiting.removeValue(forKey: number) }?.resume(with: result)
     }
 
-    /// Reads messages, which a NUL ends each, until the browser is gone.
+    /// Reads messages, each of which ends with NUL, until the browser has ended.
     private static func read(_ descriptor: Int32, _ wire: Wire) {
         var rest: [UInt8] = []
         while true {

@@ -1,7 +1,7 @@
 import Base
 import Glibc
 
-/// A program of the machine that a test needs, killed when the last reference goes.
+/// A program of the machine that a test needs. Releasing the last reference kills it.
 package final class ChildProcess: Sendable {
     package struct Failed: Error, CustomStringConvertible {
         package let arguments: [String]
@@ -13,14 +13,14 @@ package final class ChildProcess: Sendable {
     package let pid: Int32
     private let output: Int32
     private let errors: Int32
-    /// What `waitpid` said, once it ended.
+    /// The status of `waitpid` after the end.
     private let status = Locked<Int32?>(nil)
 
-    /// Starts a program, named by its absolute path. What it writes must fit into a pipe (64 KiB).
+    /// Starts a program by its absolute path. Its output must fit into a pipe (64 KiB).
     ///
     /// - Parameters:
-    ///   - environment: Besides `PATH`.
-    ///   - descriptors: Of ours, by the numbers under which the program gets them.
+    ///   - environment: Variables besides `PATH`.
+    ///   - descriptors: Descriptors of this process, by the numbers that the program gets.
     package init(
         _ arguments: [String], environment: [String] = [], descriptors: [Int32: Int32] = [:]
     ) async throws {
@@ -38,7 +38,7 @@ package final class ChildProcess: Sendable {
         close(errors)
     }
 
-    /// Runs a program to its end. Throws where it does not end with 0; returns what it wrote.
+    /// Runs a program to its end and returns its output. Throws unless its status is 0.
     @discardableResult
     package static func run(_ arguments: [String], within limit: Duration = .seconds(30)) async throws -> [UInt8] {
         let process = try await ChildProcess(arguments)
@@ -51,28 +51,28 @@ package final class ChildProcess: Sendable {
         return Self.readAll(process.output)
     }
 
-    /// Whether it ended by itself.
+    /// Whether the program has ended.
     package var hasEnded: Bool { poll() != nil }
 
-    /// Sends it a signal, unless it has ended.
+    /// Sends a signal, unless the program has ended.
     func signal(_ number: Int32) { if poll() == nil { kill(pid, number) } }
 
-    /// Keeps the thread it is called on until it has ended by itself or `limit` is over. For threads that may block.
+    /// Blocks the calling thread until the program has ended or `limit` is over. Only for threads that may block.
     func waitForEnd(within limit: Duration) {
         let deadline = ContinuousClock.now + limit
         while poll() == nil, ContinuousClock.now < deadline { usleep(1000) }
     }
 
-    /// The most memory in bytes that it had at a time so far (`VmHWM` of proc(5)); nil when it is gone.
+    /// The peak resident memory in bytes (`VmHWM` of proc(5)); `nil` after the end.
     ///
-    /// What `wait4` tells is no use here: it begins with the memory of this process, which started the other.
+    /// The figure of `wait4` is useless here: it begins with the memory of this process, which started the program.
     package var peakMemory: Int? {
         let lines = String(decoding: readFile("/proc/\(pid)/status") ?? [], as: UTF8.self).split(separator: "\n")
         let words = lines.first { $0.hasPrefix("VmHWM:") }?.split(whereSeparator: { $0 == " " || $0 == "\t" })
         return words.flatMap { $0.count == 3 ? Int($0[1]) : nil }.map { $0 * 1024 }
     }
 
-    /// The wait status once it ended.
+    /// The wait status after the end.
     private func poll() -> Int32? {
         status.withLock { status in
             var code: Int32 = 0

@@ -1,13 +1,13 @@
 import Base
 import Glibc
 
-/// Bytes that follow from a seed and an offset, so that a test need not keep what it compares with.
+/// Bytes that are computed from a seed and an offset, so that a test need not keep the expected bytes.
 ///
-/// No two offsets that a test is likely to confuse hold the same bytes: each group of eight is SplitMix64 of its index.
+/// Offsets that a test is likely to confuse have different bytes: each group of eight is SplitMix64 of its index.
 package enum Content {
     /// The bytes at `range` of the content of `seed`.
     package static func bytes(seed: UInt64, range: Range<Int>) -> [UInt8] {
-        // Whole words, of which the ends are cut off: tests are built without optimization, where each byte counts.
+        // Whole words, truncated at the ends: tests are built without optimization, where each byte is expensive.
         let first = range.lowerBound / 8
         let words = (range.upperBound + 7) / 8 - first
         let bytes = [UInt8](unsafeUninitializedCapacity: 8 * max(0, words)) { buffer, count in
@@ -63,7 +63,7 @@ package enum Content {
     }
 }
 
-/// The same as the standard library's, which without optimization looks at one byte after the other.
+/// The same as the standard library's, which compares byte by byte without optimization.
 package func == (left: [UInt8], right: [UInt8]) -> Bool {
     left.count == right.count
         && left.withUnsafeBytes { left in
@@ -74,8 +74,8 @@ package func == (left: [UInt8], right: [UInt8]) -> Bool {
         }
 }
 
-/// Many bytes that are cheap to make, even without optimization: one mebibyte again and again, each time with its number
-/// at its start.
+/// Many bytes that are cheap to compute, even without optimization: a repeated mebibyte, each time with its number at
+/// the start.
 package struct LargeContent: Sendable {
     package let length: Int
     private let block: [UInt8]
@@ -109,21 +109,21 @@ package struct LargeContent: Sendable {
         }
     }
 
-    /// In lower-case hex.
+    /// The SHA-256 in lower-case hex.
     package var sha256: String {
         let digest = Digest()
         for piece in pieces { digest.update(piece) }
         return Content.hex(digest.finish())
     }
 
-    /// Writes all of it into a file.
+    /// Writes all bytes to a file.
     package func write(to folder: TemporaryFolder, _ name: String) {
         folder.write([], to: name)
         for piece in pieces { folder.append(piece, to: name) }
     }
 }
 
-/// A random number generator with a seed, so that a failing run can be run again.
+/// A random number generator with a seed, so that a failing run can be repeated.
 package struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

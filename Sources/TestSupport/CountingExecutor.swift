@@ -1,7 +1,7 @@
 import Base
 import Dispatch
 
-/// Runs jobs on the global queue, and counts them: the stretches between the suspensions of the tasks that prefer it.
+/// Runs jobs on the global queue and counts them: the periods between suspensions of the Swift tasks that prefer it.
 package final class CountingExecutor: TaskExecutor {
     private let jobs = Locked(0)
 

@@ -1,17 +1,17 @@
 import Base
 import Glibc
 
-/// A network between a client and a server of 127.0.0.1 that fails when it is told to: it leads every connection to its
-/// port on to another port.
+/// A network between clients and servers of 127.0.0.1 that fails on demand: it forwards every connection from its port
+/// to another port.
 package final class CuttingProxy: Sendable {
     package let port: UInt16
     private let network: Network
     private let server: SocketServer
 
-    /// - Parameter target: The port where the server listens, now or later.
+    /// - Parameter target: The port of the server, which may start later.
     package convenience init(to target: UInt16) throws { try self.init { [target] } }
 
-    /// - Parameter targets: The ports where servers listen; a connection is led to the first that takes it.
+    /// - Parameter targets: The ports of servers; a connection is forwarded to the first that accepts it.
     package init(to targets: @escaping @Sendable () -> [UInt16]) throws {
         let network = Network(targets)
         self.network = network
@@ -21,31 +21,31 @@ package final class CuttingProxy: Sendable {
 
     deinit { close() }
 
-    /// Listens no more, as a server does not that is gone.
+    /// Stops listening, like a server that has ended.
     package func close() {
         server.stop()
         network.cut()
     }
 
-    /// How many connections are open: those that were not closed from both sides.
+    /// The number of connections that were not closed from both sides.
     package var connections: Int { network.state.withLock { $0.links.count } }
 
     /// Closes all connections at once, in both directions.
     package func cut() { network.cut() }
 
-    /// Closes new connections at once, or no longer does.
+    /// Closes new connections at once, or stops doing so.
     package func refuse(_ refuses: Bool) { network.state.withLock { $0.refuses = refuses } }
 
-    /// Lets the network stand still: neither bytes nor ends of connections come through, and new connections wait, until
-    /// it is released. What was taken before is on its way and arrives.
+    /// Stops the network: until the release neither bytes nor ends of connections pass, and new connections wait. Bytes
+    /// that were read before still arrive.
     package func hold(_ holds: Bool) { network.state.withLock { $0.holds = holds } }
 
-    /// Loses the answer to the next message that contains these bytes: the server gets it, but its client gets nothing of
-    /// the server any more, and its connection is closed when the server has answered. Once: the connections after it are
-    /// as usual.
+    /// Loses the response to the next message that contains these bytes: the server receives the message, but its
+    /// client receives nothing more, and its connection is closed after the server's response. Later connections are
+    /// not affected.
     package func loseAnswers(after bytes: [UInt8]) { network.state.withLock { $0.marker = bytes } }
 
-    /// How many connections were closed like this.
+    /// The number of connections that were closed like this.
     package var lostAnswers: Int { network.state.withLock { $0.lostAnswers } }
 }
 
@@ -54,7 +54,7 @@ private final class Network: Sendable {
         var links: [ObjectIdentifier: Link] = [:]
         var refuses = false
         var holds = false
-        /// After what an answer is to be lost.
+        /// The bytes of a message whose response is lost.
         var marker: [UInt8]?
         var lostAnswers = 0
     }
@@ -84,7 +84,7 @@ private final class Network: Sendable {
         run(link) { try passRequests(of: link, to: server) }
     }
 
-    /// The first of the targets that takes the connection.
+    /// Connects to the first target that accepts.
     private func connect(_ link: Link) -> Socket? {
         for port in targets() {
             if let server = link.connect(to: port) { return server }
@@ -92,7 +92,7 @@ private final class Network: Sendable {
         return nil
     }
 
-    /// Runs one of two directions. Where it breaks, the other one does too.
+    /// Runs one of two directions. If it breaks, the other one does too.
     private func run(_ link: Link, _ direction: () throws -> Void) {
         do { try direction() } catch { link.cut() }
         if link.endDirection() { remove(link) }
@@ -110,9 +110,9 @@ private final class Network: Sendable {
         server.finishSending()
     }
 
-    /// Looks for the marker and takes it away when it is there.
+    /// Searches for the marker, and removes it if found.
     ///
-    /// - Parameter end: The last bytes of those before, which it may have begun with.
+    /// - Parameter end: The last bytes of the preceding ones, which may contain its beginning.
     private func findMarker(in bytes: [UInt8], after end: inout [UInt8]) -> Bool {
         let joined = end + bytes
         return state.withLock { state in
@@ -142,15 +142,15 @@ private final class Network: Sendable {
     private func lose(_ link: Link, _ server: Socket) {
         state.withLock { $0.lostAnswers += 1 }
         link.client.shutdown()
-        // The server does to its end what it was told; with a reset it might not.
+        // The server completes its work after an orderly end; after a reset it might not.
         server.finishSending()
     }
 
-    /// The next bytes, once the network moves: empty at the end of the stream, nil when the connection was cut.
+    /// The next bytes, once the network is released: empty at the end of the stream, `nil` if the connection was cut.
     private func take(from socket: Socket, of link: Link) throws -> [UInt8]? {
         while !link.isCut {
             try socket.waitToReceive()
-            // With the lock, so that nothing is taken once `hold` has returned.
+            // With the lock, so that no byte is read after `hold` has returned.
             let bytes = try state.withLock { $0.holds ? nil : try socket.receiveWaiting() }
             if let bytes { return bytes }
             usleep(1000)
@@ -173,9 +173,9 @@ private final class Network: Sendable {
     }
 }
 
-/// One connection of a client, and its continuation to the server.
+/// One connection of a client, and its connection to the server.
 private final class Link: Sendable {
-    /// What becomes of the server's bytes: with the first that are `lost` the connection is closed.
+    /// The handling of the server's bytes: `lost` ones close the connection.
     enum Answers { case passed, dropped, lost }
 
     let client: Socket
@@ -185,15 +185,15 @@ private final class Link: Sendable {
         var server: Socket?
         var isCut = false
         var answers = Answers.passed
-        /// Whether answers were dropped.
+        /// Whether responses were dropped.
         var hasAnswered = false
-        /// Directions.
+        /// The number of open directions.
         var open = 2
     }
 
     init(_ client: Socket) { self.client = client }
 
-    /// Nil if no server listens there, or the connection was cut meanwhile.
+    /// - Returns: `nil` if no server listens there, or the connection was cut meanwhile.
     func connect(to port: UInt16) -> Socket? {
         guard let server = try? Socket.connect(port: port) else { return nil }
         let isCut = state.withLock { state in
@@ -214,10 +214,10 @@ private final class Link: Sendable {
         server?.shutdown()
     }
 
-    /// Drops the server's bytes from now on, while it is still being told what it shall answer in vain.
+    /// Drops the server's bytes from now on, while the message is still being sent to it.
     func dropAnswers() { state.withLock { $0.answers = .dropped } }
 
-    /// The server was told. True when it has answered already.
+    /// Loses the responses, after the message was sent. Returns whether the server has already responded.
     func loseAnswers() -> Bool {
         state.withLock { state in
             if !state.hasAnswered { state.answers = .lost }
@@ -225,7 +225,7 @@ private final class Link: Sendable {
         }
     }
 
-    /// What is to become of bytes that the server has sent.
+    /// Decides about bytes of the server.
     func noteAnswer() -> Answers {
         state.withLock { state in
             let answers = state.answers
@@ -235,7 +235,7 @@ private final class Link: Sendable {
         }
     }
 
-    /// True when it was the second one.
+    /// Returns whether this was the second direction.
     func endDirection() -> Bool {
         state.withLock { state in
             state.open -= 1

@@ -10,7 +10,7 @@ final class DraftConnection {
     private let state: Locked<DraftState>
     private let deletions: Gate
     private var isReset = false
-    // Of the current request.
+    // The turn of the current request.
     private var turn = DraftServer.Turn()
     private var answerLeft = Int.max
 
@@ -130,7 +130,7 @@ final class DraftConnection {
         return true
     }
 
-    /// Takes the content of a creation or an append, and answers when the upload is whole.
+    /// Receives the content of a creation or an append, and responds when the upload is complete.
     private func receive(_ resource: String, _ length: Int, _ version: Int, _ index: Int) throws -> Bool {
         state.withLock { $0.uploads[resource]?.isBusy = true }
         defer { state.withLock { $0.uploads[resource]?.isBusy = false } }
@@ -185,14 +185,14 @@ final class DraftConnection {
         return true
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private func takeTurn() {
         turn = state.withLock { $0.turns.popFirst() } ?? DraftServer.Turn()
         answerLeft = turn.cutAnswer ?? .max
     }
 
-    /// Answers while content is still under way, and reads on until the peer has seen it and gone.
+    /// Responds while content is still arriving, and reads on until the peer has read the response and closed.
     private func answerEarly(_ status: Int, _ fields: [(String, String)]) throws -> Bool {
         try send(status, fields + [("Connection", "close")], final: true)
         try socket.lingerUntilPeerCloses()

@@ -3,32 +3,32 @@ package import Core
 
 /// A server of the IETF draft for resumable uploads on raw sockets, on a free port of 127.0.0.1.
 ///
-/// Every path takes uploads; upload resources lie below `/uploads/`. It can cut a request or its answer at any byte and
-/// send any 1xx. Requests with content take turns, in order; after the last turn all goes well.
+/// Every path accepts uploads; upload resources are below `/uploads/`. The server can cut a request or its response at
+/// any byte and send any 1xx. Requests with content take turns, in order; after the last turn all requests succeed.
 package final class DraftServer: Sendable {
-    /// What goes wrong with one request that has content.
+    /// The fault of one request with content.
     package struct Turn: Sendable {
-        /// Ends the connection after so many bytes of the request's content. What came counts as received.
+        /// Ends the connection after so many bytes of the request's content, which count as received.
         package var cutBody: Int?
-        /// Ends the connection after so many bytes of all that would be sent, 1xx answers included.
+        /// Ends the connection after so many bytes of the response, 1xx responses included.
         package var cutAnswer: Int?
         package var ending = Misbehaviour.Ending.finish
-        /// 1xx answers before the 104.
+        /// 1xx responses before the 104.
         package var informational: [(status: Int, fields: [(String, String)])] = []
-        /// The version that the 104 says, where it is not the request's.
+        /// The version in the 104, if it differs from the request's.
         package var announcedVersion: String?
         package var withholds104 = false
-        /// The `Location` of the 104, where it is not the resource's path.
+        /// The `Location` of the 104, if it differs from the resource's path.
         package var location: String?
-        /// Sends a 104 with `Upload-Offset` whenever so many bytes more have come.
+        /// Sends a 104 with `Upload-Offset` after every so many bytes.
         package var progressEvery: Int?
-        /// A final answer after so many bytes of the content, and the end of the connection.
+        /// A final response after so many bytes of the content, and the end of the connection.
         package var early: (after: Int, status: Int, fields: [(String, String)])?
-        /// A final answer in place of the right one, once all has been read; nothing of it counts as received.
+        /// A final response instead of the right one, after the whole request; none of its bytes count as received.
         package var status: (Int, [(String, String)])?
-        /// Reads no more once so many bytes of the content came, until the gate opens.
+        /// Stops reading after so many bytes of the content, until the gate opens.
         package var hold: (after: Int, gate: Gate)?
-        /// Bytes that are lost after they came.
+        /// The number of received bytes that are lost.
         package var forgets = 0
 
         package init(_ change: (inout Turn) -> Void = { _ in }) { change(&self) }
@@ -39,28 +39,28 @@ package final class DraftServer: Sendable {
         package let method: String
         package let path: String
         package let fields: HTTPFields
-        /// Bytes of content that came.
+        /// The number of received content bytes.
         package internal(set) var bodyLength = 0
     }
 
-    /// One upload that is whole.
+    /// One completed upload.
     package struct Finished: Sendable {
         package let path: String
         package let method: String
         package let length: Int
-        /// Of all bytes, in lower-case hex.
+        /// The SHA-256 of all bytes, in lower-case hex.
         package let sha256: String
-        /// How many requests brought it.
+        /// The number of requests of the upload.
         package let requests: Int
     }
 
     package let port: UInt16
-    /// What holds back the answers to deletions. Open unless a test closes it.
+    /// The gate of responses to deletions. Open unless a test closes it.
     package let deletions: Gate
     private let server: SocketServer
     private let state: Locked<DraftState>
 
-    /// - Parameter versions: The interop versions it speaks.
+    /// - Parameter versions: The supported interop versions.
     package init(versions: Set<Int> = [8, 6, 3]) throws {
         let (state, deletions) = (Locked(DraftState(versions: versions)), Gate())
         deletions.open()
@@ -74,25 +74,25 @@ package final class DraftServer: Sendable {
 
     package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
-    /// Sets what goes wrong with the next requests that have content.
+    /// Sets the faults of the next requests with content.
     package func take(_ turns: [Turn]) { state.withLock { $0.turns = turns[...] } }
 
-    /// Sets statuses for the next requests for an offset, in place of the right answer; 0 cuts the connection.
+    /// Sets statuses for the next queries of an offset, instead of the right response; 0 cuts the connection.
     package func answerOffsets(_ statuses: [(Int, [(String, String)])]) {
         state.withLock { $0.offsetAnswers = statuses[...] }
     }
 
-    /// Sets what the target answers when an upload is whole.
+    /// Sets the target's response to a completed upload.
     package func answer(_ status: Int, _ fields: [(String, String)] = [], body: String = "") {
         state.withLock { $0.answer = (status, fields, body) }
     }
 
-    /// Answers requests of a path with a redirect, without reading their content.
+    /// Redirects requests of a path, without reading their content.
     package func redirect(_ path: String, to location: String, status: Int = 307) {
         state.withLock { $0.redirects[path] = (status, location) }
     }
 
-    /// Forgets all uploads that are not whole.
+    /// Forgets all incomplete uploads.
     package func forgetUploads() { state.withLock { $0.uploads = [:] } }
 
     /// All requests so far, in the order of their heads.
@@ -102,26 +102,26 @@ package final class DraftServer: Sendable {
 
     package var finished: [Finished] { state.withLock { $0.finished } }
 
-    /// Bytes of content that came in all requests together.
+    /// The content bytes of all requests together.
     package var bytesReceived: Int { requests.reduce(0) { $0 + $1.bodyLength } }
 
     /// How many connections are open.
     package var openConnections: Int { server.openConnections }
 
-    /// Requests for an offset, or second appends, while an append of the same upload was under way.
+    /// Queries of an offset, or second appends, during an append of the same upload.
     package var intrusions: Int { state.withLock { $0.intrusions } }
 
     /// Upload resources that were deleted.
     package var deleted: [String] { state.withLock { $0.deleted } }
 }
 
-/// What the connections of a draft server share.
+/// The shared state of a draft server's connections.
 struct DraftState: Sendable {
     struct Upload: Sendable {
         var path: String
         var method: String
         var length: Int
-        /// Bytes as they came, piece by piece.
+        /// The received bytes, in pieces.
         var pieces: [[UInt8]] = []
         var received = 0
         var requests = 1
@@ -163,7 +163,7 @@ struct DraftState: Sendable {
         uploads[resource] = upload
     }
 
-    /// Notes that all bytes are there.
+    /// Records that all bytes have arrived.
     mutating func complete(_ resource: String) {
         guard let upload = uploads[resource] else { return }
         uploads[resource]?.isWhole = true

@@ -3,7 +3,7 @@ import Core
 
 /// A stream of server-sent events, read by a thread of its own until it is closed.
 package final class EventStream: Sendable {
-    /// One event. A heartbeat (a comment) is none.
+    /// One event. Heartbeats (comments) are no events.
     package struct Event: Sendable {
         package var id: String?
         package var type: String?
@@ -25,7 +25,7 @@ package final class EventStream: Sendable {
         let value = Locked(State())
     }
 
-    /// The answer was no event stream.
+    /// The response was no event stream.
     package struct Refused: Error { package let status: Int }
 
     private init(socket: Socket, state: Shared) {
@@ -57,10 +57,10 @@ package final class EventStream: Sendable {
     /// All events so far.
     package var events: [Event] { state.value.withLock { $0.events } }
 
-    /// How many comment lines came (heartbeats).
+    /// The number of comment lines (heartbeats).
     package var comments: Int { state.value.withLock { $0.comments } }
 
-    /// True when the service ended the stream.
+    /// Whether the service ended the stream.
     package var hasEnded: Bool { state.value.withLock { $0.ended } }
 
     /// Waits until an event satisfies `matches`, and returns all events so far.
@@ -75,14 +75,14 @@ package final class EventStream: Sendable {
         }
     }
 
-    /// Closes the connection at once, as a client that dies does.
+    /// Closes the connection at once, like a client that dies.
     package func close() { socket.shutdown() }
 
     private static func read(_ reader: HTTPReader, chunked: Bool, into shared: Shared) {
         var lines = LineSplitter()
         var event = Event()
-        // The stream ends when either side closes it, whatever the reason.
-        try? reader.body(chunked ? .chunked : .untilClose) { piece in
+        // The stream ends when either side closes it, for any reason.
+        _ = try? reader.body(chunked ? .chunked : .untilClose) { piece in
             for line in lines.add(piece) {
                 if line.isEmpty {
                     if !event.data.isEmpty {

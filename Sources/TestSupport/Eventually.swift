@@ -1,10 +1,10 @@
-/// What a test waited for and did not get in time.
+/// A test waited for something that did not happen in time.
 package struct DeadlineExceeded: Error, CustomStringConvertible {
     package let description: String
     package init(_ description: String) { self.description = "not in time: " + description }
 }
 
-/// Waits until `condition` holds, looking every 20 ms; throws `DeadlineExceeded` when it does not within `limit`.
+/// Waits until `condition` holds, checking every 20 ms; throws `DeadlineExceeded` if it does not within `limit`.
 package func eventually(
     _ what: String = "condition", within limit: Duration = .seconds(60),
     _ condition: () async throws -> Bool
@@ -17,7 +17,7 @@ package func eventually(
     }
 }
 
-/// Waits until `value` is not nil and returns it; throws `DeadlineExceeded` when it stays nil.
+/// Waits until `value` is not `nil` and returns it; throws `DeadlineExceeded` if it stays `nil`.
 package func eventually<Value>(
     _ what: String = "value", within limit: Duration = .seconds(60),
     value: () async throws -> Value?
@@ -30,7 +30,7 @@ package func eventually<Value>(
     }
 }
 
-/// Watches that `condition` holds all the while; throws `DeadlineExceeded` when it stops to hold before `time` is over.
+/// Checks that `condition` holds throughout; throws `DeadlineExceeded` if it stops before `time` is over.
 package func stays(
     _ what: String = "condition", for time: Duration, _ condition: () async throws -> Bool
 ) async throws {

@@ -1,7 +1,7 @@
 import Base
 import Glibc
 
-/// Holds back requests at an origin or a receiver, or threads, until the test opens it.
+/// Holds requests at an origin or a receiver, or threads, until the test opens it.
 package final class Gate: Sendable {
     private let state = Locked<(opened: Bool, waiting: Int)>((false, 0))
 
@@ -13,10 +13,10 @@ package final class Gate: Sendable {
 
     package var isOpen: Bool { state.withLock { $0.opened } }
 
-    /// How many requests and threads are held now.
+    /// The number of held requests and threads.
     package var waiting: Int { state.withLock { $0.waiting } }
 
-    /// Keeps the thread it is called on until the gate opens. For threads that may block.
+    /// Blocks the calling thread until the gate opens. Only for threads that may block.
     package func pass() {
         state.withLock { $0.waiting += 1 }
         defer { state.withLock { $0.waiting -= 1 } }
@@ -27,7 +27,7 @@ package final class Gate: Sendable {
         }
     }
 
-    /// Waits until the gate opens. False when the peer hung up first.
+    /// Waits until the gate opens. False if the peer disconnected first.
     func wait(_ socket: Socket) -> Bool {
         state.withLock { $0.waiting += 1 }
         defer { state.withLock { $0.waiting -= 1 } }

@@ -1,6 +1,6 @@
 import Core
 
-/// Reads HTTP/1.1 messages from a socket, one after the other. Belongs to one thread.
+/// Reads consecutive HTTP/1.1 messages from a socket. Used by one thread.
 final class HTTPReader {
     struct Malformed: Error, CustomStringConvertible {
         let description: String
@@ -17,7 +17,7 @@ final class HTTPReader {
 
     init(_ socket: Socket) { self.socket = socket }
 
-    /// The start line and the fields of the next message; nil when the peer closed between messages.
+    /// The start line and the fields of the next message; `nil` if the peer closed between messages.
     func head() throws -> (startLine: String, fields: HTTPFields)? {
         guard let start = try line(), !start.isEmpty else { return nil }
         return (start, try fields())
@@ -37,27 +37,25 @@ final class HTTPReader {
         }
     }
 
-    /// Hands the body to `sink`, piece by piece. Throws when it ends early.
-    func body(_ framing: Framing, _ sink: ([UInt8]) throws -> Void) throws {
+    /// Passes the body to `sink` in pieces, and returns the trailer fields. Throws if it ends early.
+    @discardableResult
+    func body(_ framing: Framing, _ sink: ([UInt8]) throws -> Void) throws -> HTTPFields {
         switch framing {
-        case .none: return
+        case .none: break
         case .length(let length): try exactly(length, sink)
         case .untilClose:
-            while true {
-                let piece = try some(limit: 1 << 16)
-                guard !piece.isEmpty else { return }
-                try sink(piece)
-            }
+            while case let piece = try some(limit: 1 << 16), !piece.isEmpty { try sink(piece) }
         case .chunked:
             while let size = try chunkSize() {
                 try exactly(size, sink)
                 guard try line() == "" else { throw Malformed(description: "no line end after a chunk") }
             }
-            _ = try fields()
+            return try fields()
         }
+        return HTTPFields()
     }
 
-    /// The next line without its end; nil at the end of the stream.
+    /// The next line without its end; `nil` at the end of the stream.
     func line() throws -> String? {
         var searched = position
         while true {
@@ -77,7 +75,7 @@ final class HTTPReader {
         }
     }
 
-    /// The size of the next chunk; nil for the last one.
+    /// The size of the next chunk; `nil` for the last one.
     private func chunkSize() throws -> Int? {
         guard let line = try line() else { throw Malformed(description: "end between chunks") }
         let digits = line.prefix { $0 != ";" && $0 != " " }
@@ -102,7 +100,7 @@ final class HTTPReader {
         return Array(buffer[position..<end])
     }
 
-    /// Appends what arrives next. False at the end of the stream.
+    /// Appends the next received bytes. False at the end of the stream.
     private func fill() throws -> Bool {
         if position > 0 {
             buffer.removeFirst(position)
@@ -117,7 +115,7 @@ final class HTTPReader {
 extension HTTPFields {
     init(pairs: [(String, String)]) { self.init(pairs.map { HTTPField(name: $0.0, value: $0.1) }) }
 
-    /// The lines as they travel.
+    /// The lines as they are sent.
     var lines: String { fields.map { "\($0.name): \($0.value)\r\n" }.joined() }
 
     var isChunked: Bool { self["Transfer-Encoding"]?.asciiLowercased.contains("chunked") ?? false }

@@ -1,4 +1,4 @@
-/// A JSON value, for tests: strict to read, short to write down.
+/// A JSON value for tests: strict when reading, concise as a literal.
 package enum JSON: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -8,7 +8,7 @@ package enum JSON: Sendable, Hashable {
     case array([JSON])
     case object([String: JSON])
 
-    /// The member, or null when there is none.
+    /// The member; null if there is none.
     package subscript(name: String) -> JSON {
         get { object?[name] ?? .null }
         set {
@@ -18,13 +18,13 @@ package enum JSON: Sendable, Hashable {
         }
     }
 
-    /// The element, or null when there is none.
+    /// The element; null if there is none.
     package subscript(index: Int) -> JSON {
         guard let array, array.indices.contains(index) else { return .null }
         return array[index]
     }
 
-    /// True when the object has the member, be it null.
+    /// Whether the object has the member, even if it is null.
     package func has(_ name: String) -> Bool { object?[name] != nil }
 
     package var isNull: Bool { self == .null }
@@ -103,14 +103,14 @@ extension JSON: CustomStringConvertible {
 }
 
 extension JSON {
-    /// Where and why a text is not JSON.
+    /// The position and reason of malformed text.
     package struct Malformed: Error, CustomStringConvertible {
         package let offset: Int
         package let reason: String
         package var description: String { "not JSON at byte \(offset): \(reason)" }
     }
 
-    /// Reads a text that must be one JSON value (RFC 8259), without duplicate members.
+    /// Reads a text that must be one JSON value (RFC 8259) without duplicate members.
     package init(parsing bytes: [UInt8]) throws {
         var parser = JSONParser(bytes: bytes)
         self = try parser.document()

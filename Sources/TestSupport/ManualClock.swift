@@ -1,15 +1,15 @@
 package import Base
 
-/// A clock that stands still until a test moves it.
+/// A clock that advances only when a test advances it.
 package final class ManualClock: Sendable {
     private let time: Locked<(wall: Int64, monotonic: Int64)>
 
-    /// Both times in milliseconds.
+    /// Creates a clock with both times in milliseconds.
     package init(wall: Int64 = 1_800_000_000_000, monotonic: Int64 = 1_000_000) {
         time = Locked((wall, monotonic))
     }
 
-    /// The clock to hand to what is tested.
+    /// The clock for the tested code.
     package var clock: Clock {
         Clock(wall: { self.time.withLock { $0.wall } }, monotonic: { self.time.withLock { $0.monotonic } })
     }

@@ -1,13 +1,13 @@
-/// One thing an origin does wrong, or merely unusual, with one request.
+/// One faulty or unusual reaction of an origin to a request.
 package enum Misbehaviour: Sendable {
-    /// How a connection ends. With `silence` it does not: nothing more is sent, until the peer leaves.
+    /// The end of a connection. With `silence` it stays open without another byte until the peer leaves.
     package enum Ending: Sendable { case finish, reset, silence }
 
-    /// How the `Content-Range` of a 206 lies.
+    /// The fault in the `Content-Range` of a 206.
     package enum PartialLie: Sendable {
-        /// The range said and sent starts this many bytes later (or earlier, when negative).
+        /// The announced and sent range starts this many bytes later (or earlier, if negative).
         case shifted(Int)
-        /// The total is another than the content has.
+        /// The total differs from the content's.
         case total(String)
         /// No `Content-Range` at all.
         case missing
@@ -15,7 +15,7 @@ package enum Misbehaviour: Sendable {
         case verbatim(String)
     }
 
-    /// Waits before the first byte of the answer.
+    /// Waits before the first byte of the response.
     case delayHead(Duration)
     /// Sends the body in pieces of `size` bytes with a pause after each.
     case trickle(size: Int, pause: Duration)
@@ -23,47 +23,48 @@ package enum Misbehaviour: Sendable {
     case cut(after: Int, Ending = .finish)
     /// Sends so many body bytes, then nothing, with the connection open.
     case stall(after: Int)
-    /// Reads the request and closes without an answer.
+    /// Reads the request and closes without a response.
     case noAnswer(Ending = .finish)
-    /// Reads the head of the request, not its body, and answers at once; `raw` closes rudely after it, all else politely.
+    /// Reads the head of the request, not its body, and responds at once; `raw` then resets, every other one closes in
+    /// order.
     case earlyAnswer
     /// Reads so many bytes of the request's body, then closes.
     case cutUpload(after: Int, Ending = .finish)
-    /// Takes the request's body one byte at a time, with a pause before each.
+    /// Reads the request's body one byte at a time, with a pause before each.
     case sip(pause: Duration)
-    /// These `Content-Length` values, one line each, in place of the right one.
+    /// Sends these `Content-Length` values, one line each, instead of the right one.
     case contentLength([String])
-    /// `Transfer-Encoding: chunked` with chunks of so many bytes.
+    /// Sends `Transfer-Encoding: chunked` with chunks of so many bytes.
     case chunked(size: Int = 1024)
-    /// Neither length nor chunks: the close ends the body.
+    /// Sends neither length nor chunks: closing ends the body.
     case closeDelimited
-    /// A body that never ends, without a length.
+    /// Sends a body that never ends, without a length.
     case endless
-    /// Exactly these bytes, then the end of the connection.
+    /// Sends exactly these bytes, then ends the connection.
     case raw([UInt8], Ending = .finish)
-    /// Another status, with more header lines and a small body instead of the content.
+    /// Sends another status, with more header lines and a small body instead of the content.
     case status(Int, [(String, String)] = [], body: String = "")
-    /// A 401 with this challenge to requests without that `Authorization`.
+    /// Sends a 401 with this challenge to requests without that `Authorization`.
     case demand(authorization: String, challenge: String)
-    /// A 1xx answer before the real one.
+    /// Sends a 1xx response before the real one.
     case informational(Int, [(String, String)] = [])
-    /// One more header line.
+    /// Sends one more header line.
     case header(String, String)
     case partial(PartialLie)
     /// From this request on the path serves another resource.
     case become(Resource)
-    /// Holds the request, before the answer, until the gate opens.
+    /// Holds the request, before the response, until the gate opens.
     case hold(Gate)
-    /// Holds the answer after so many body bytes until the gate opens.
+    /// Holds the response after so many body bytes until the gate opens.
     case holdBody(after: Int, Gate)
-    /// Sends no byte of the content at or behind the offset that this says now.
+    /// Sends no byte of the content from the current offset of the closure on.
     case leash(@Sendable () -> Int)
 
-    /// A redirect.
+    /// Sends a redirect.
     package static func redirect(_ location: String, status: Int = 302) -> Misbehaviour {
         .status(status, [("Location", location)])
     }
 
-    /// Text, sent verbatim.
+    /// Sends text verbatim.
     package static func raw(_ text: String) -> Misbehaviour { .raw(Array(text.utf8)) }
 }

@@ -1,21 +1,21 @@
 import Glibc
 
-/// The machine's nginx, run privately on free loopback ports: plain, with TLS and HTTP/2, and with TLS and HTTP/1.1 alone.
+/// The machine's nginx on free loopback ports: plain, with TLS and HTTP/2, and with TLS and HTTP/1.1 only.
 package final class Nginx: Sendable {
     package static let isAvailable = access("/usr/sbin/nginx", X_OK) == 0 && access("/usr/bin/openssl", X_OK) == 0
 
     package enum Manner: Int, CaseIterable, Sendable { case plain, http2, secure }
 
-    /// `www` in it is served.
+    /// Its folder; `www` in it is served.
     package let folder: TemporaryFolder
     private let ports: [UInt16]
     private let process: ChildProcess
 
     /// - Parameters:
-    ///   - settings: More lines for the one `server` block. `FOLDER` stands for the folder.
-    ///   - protocols: Versions of TLS as nginx names them.
+    ///   - settings: More lines of the `server` block. `FOLDER` is replaced by the folder.
+    ///   - protocols: TLS versions in nginx's words.
     ///   - name: The certificate's subject alternative name, `IP:127.0.0.1` or `DNS:…`.
-    ///   - validity: From and until when it is valid, as `YYYYMMDDHHMMSSZ`; nil for now and two days.
+    ///   - validity: The begin and end of its validity, as `YYYYMMDDHHMMSSZ`; `nil` for two days from now.
     package init(
         _ settings: String = "", protocols: String = "TLSv1.2 TLSv1.3", name: String = "IP:127.0.0.1",
         validity: (from: String, until: String)? = nil
@@ -33,7 +33,7 @@ package final class Nginx: Sendable {
             folder.write(Array(Self.configuration(folder, ports, settings).utf8), to: "nginx.conf")
             return ["/usr/sbin/nginx", "-p", folder.path, "-c", folder.file("nginx.conf")]
         } isReady: {
-            // Written when it listens.
+            // The file is written when nginx listens.
             access(folder.file("nginx.pid"), F_OK) == 0
         }
     }
@@ -44,7 +44,7 @@ package final class Nginx: Sendable {
         "\(manner == .plain ? "http" : "https")://127.0.0.1:\(port(manner))\(path)"
     }
 
-    /// The certificate that its clients have to trust, and the key of it as a pin.
+    /// The certificate that its clients have to trust, and the pin of its key.
     package var certificate: String { folder.file("server.pem") }
 
     package func pin() async throws -> String {
@@ -55,7 +55,7 @@ package final class Nginx: Sendable {
         return "sha256/" + String(decoding: output, as: UTF8.self).filter { $0 != "\n" }
     }
 
-    /// A file of the folder as text.
+    /// The text of a file in the folder.
     package func text(_ name: String) -> String { String(decoding: readFile(folder.file(name)) ?? [], as: UTF8.self) }
 
     private static func makeCertificate(in folder: TemporaryFolder, _ file: String, _ name: String) async throws {
@@ -124,8 +124,8 @@ package final class Nginx: Sendable {
     }
 }
 
-/// Starts a program that cannot pick its ports itself: on ports that were free a moment ago, and on others if
-/// another program was faster.
+/// Starts a program that cannot choose its ports itself: on ports that were free just before, and on others if another
+/// program was faster.
 package func startOnFreePorts(
     _ count: Int, command: ([UInt16]) -> [String], isReady: () -> Bool
 ) async throws -> ([UInt16], ChildProcess) {

@@ -2,27 +2,27 @@ import Base
 package import Core
 import Formats
 
-/// A store of objects in memory that speaks as much of S3 as a multipart upload needs, and can do each step wrongly.
-/// It checks no signatures.
+/// An in-memory object store with the subset of S3 for multipart uploads, which can fail in each step. It checks no
+/// signatures.
 package final class ObjectStore: Sendable {
-    /// What is done with an object or an upload.
+    /// A step on an object or an upload.
     package enum Step: Hashable, Sendable { case put, head, get, delete, create, part, complete, abort, list }
 
-    /// One thing that goes wrong with a step.
+    /// The fault of one step.
     package enum Turn: Sendable {
-        /// Nothing is done.
+        /// The step is not performed.
         case refuse(Int, String)
-        /// 200, with an error in the body; nothing is done.
+        /// 200, with an error in the body; the step is not performed.
         case errorInSuccess(String)
-        /// It is done, and the connection closed without an answer.
+        /// The step is performed, and the connection is closed without a response.
         case loseAnswer
-        /// Nothing is done, and the connection closed.
+        /// The step is not performed, and the connection is closed.
         case close
-        /// Waits before it is done.
+        /// Waits before the step.
         case hold(Gate)
-        /// Half of the bytes are kept.
+        /// Only half of the bytes are stored.
         case halve
-        /// An answer without what it is for.
+        /// A response without its result.
         case empty
         case well
     }
@@ -51,10 +51,10 @@ package final class ObjectStore: Sendable {
         var uploads: [String: Upload] = [:]
         var requests: [Request] = []
         var turns: [Step: ArraySlice<Turn>] = [:]
-        /// What it answers whatever it is asked, probes included.
+        /// The response to every request, probes included.
         var refusal: Turn?
         var heedsConditions = true
-        /// What it says that all it has is of.
+        /// The reported modification time of every object.
         var time = "2099-01-01T00:00:00.000Z"
         var lastUpload = 0
         private var lastTag = 0
@@ -64,7 +64,7 @@ package final class ObjectStore: Sendable {
             objects[key] = Object(bytes: bytes, fields: fields, tag: "\"t\(lastTag)\"")
         }
 
-        /// Why an object may not be written: status and code.
+        /// The reason why an object may not be written: status and code.
         func refusal(of received: ReceivedRequest) -> (Int, String)? {
             guard heedsConditions else { return nil }
             let object = objects[received.key]
@@ -88,20 +88,20 @@ package final class ObjectStore: Sendable {
 
     deinit { server.stop() }
 
-    /// What goes wrong with the next requests of a step, one turn each.
+    /// Sets the faults of the next requests of a step, one turn each.
     package func next(_ step: Step, _ turns: [Turn]) { state.withLock { $0.turns[step] = turns[...] } }
 
-    /// Refuses all requests, probes of the service included, until it is told otherwise.
+    /// Refuses all requests, including probes of the service, until the next call.
     package func refuseAll(_ status: Int, _ code: String) { state.withLock { $0.refusal = .refuse(status, code) } }
 
     package func refuseNothing() { state.withLock { $0.refusal = nil } }
 
     package func ignoreConditions() { state.withLock { $0.heedsConditions = false } }
 
-    /// Says from now on that objects are old, and uploads begun long ago.
+    /// Reports from now on that objects and uploads are old.
     package func age() { state.withLock { $0.time = "2001-01-01T00:00:00.000Z" } }
 
-    /// Puts an object where it wants it.
+    /// Stores an object directly.
     package func put(_ key: String, _ bytes: [UInt8]) {
         state.withLock { $0.put(key, bytes, HTTPFields()) }
     }
@@ -114,7 +114,7 @@ package final class ObjectStore: Sendable {
         }
     }
 
-    /// Objects by their keys, the prefix included.
+    /// Objects by key, including the prefix.
     package var objects: [String: Object] { state.withLock { $0.objects } }
 
     package var uploads: Int { state.withLock { $0.uploads.count } }
@@ -127,7 +127,7 @@ package final class ObjectStore: Sendable {
         ["--bucket", "\(name)=s3://bucket/?endpoint=http://127.0.0.1:\(port)"]
     }
 
-    /// What `--contents` takes.
+    /// The arguments for `--contents`.
     package var contents: [String] { ["--contents", "s3://bucket/?endpoint=http://127.0.0.1:\(port)"] }
 
     // MARK: Requests
@@ -188,7 +188,7 @@ package final class ObjectStore: Sendable {
         String(decoding: PercentCoding.decode(text.utf8).bytes, as: UTF8.self)
     }
 
-    /// - Returns: Nil where the connection is closed instead.
+    /// - Returns: `nil` if the connection is closed instead.
     private static func carryOut(_ received: ReceivedRequest, _ turn: Turn, _ state: Locked<State>) -> [UInt8]? {
         switch turn {
         case .refuse(let status, let code): return error(status, code, received)

@@ -1,7 +1,7 @@
 import Core
 import Glibc
 
-/// What an origin sends for one request: head, and which bytes of what.
+/// The response of an origin to one request: its head, and a range of its content.
 struct Answer {
     private(set) var status: Int
     private(set) var fields = HTTPFields()
@@ -45,7 +45,7 @@ struct Answer {
         fields.fields += plan.fields.fields
     }
 
-    /// Puts a small body in place of the content.
+    /// Replaces the content with a small body.
     mutating func replaceContent(status: Int, body: [UInt8]) {
         guard plan.status == nil else { return }
         self.status = status
@@ -116,7 +116,7 @@ struct Answer {
         fields.append("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)")
     }
 
-    /// The bytes a `Range` field asks for; nil when there are none.
+    /// The range that a `Range` field requests; `nil` if it is empty.
     static func range(_ field: String, total: Int) -> Range<Int>? {
         guard field.hasPrefix("bytes=") else { return 0..<total }
         let parts = field.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
@@ -130,7 +130,7 @@ struct Answer {
     }
 }
 
-/// A moment as IMF-fixdate (RFC 9110 section 5.6.7).
+/// A time as IMF-fixdate (RFC 9110 section 5.6.7).
 package func httpDate(secondsFromNow offset: Int) -> String {
     var seconds = time(nil) + offset
     var parts = tm()

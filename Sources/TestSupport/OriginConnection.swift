@@ -19,13 +19,13 @@ final class OriginConnection {
 
     /// Serves requests until one side ends the connection.
     func serve() {
-        // A peer that hangs up or sends nonsense ends the connection, and nothing else depends on it.
+        // A peer that disconnects or sends nonsense ends the connection only.
         while (try? serveOne()) == true {}
-        // A FIN before the RST would be an ordinary end to the peer.
+        // A FIN before the RST would be an orderly end for the peer.
         if !isReset { socket.shutdown() }
     }
 
-    /// Serves the next request. False when the connection is over.
+    /// Serves the next request. False if the connection has ended.
     private func serveOne() throws -> Bool {
         guard let (line, fields) = try reader.head() else { return false }
         let parts = line.split(separator: " ", omittingEmptySubsequences: false)
@@ -58,7 +58,7 @@ final class OriginConnection {
         return isKept && !plan.earlyAnswer
     }
 
-    /// Reads the request's body into the record. False when the plan was to cut it.
+    /// Reads the request's body into the record. False if the plan cut it.
     private func receiveBody(_ fields: HTTPFields, _ plan: Plan, _ index: Int) throws -> Bool {
         if plan.earlyAnswer { return true }
         if let pause = plan.sip {
@@ -147,7 +147,7 @@ final class OriginConnection {
     }
 }
 
-/// The turn of one request, sorted by what it concerns.
+/// The turn of one request, sorted by its concerns.
 struct Plan: Sendable {
     var delayHead: Duration?
     var trickle: (size: Int, pause: Duration)?

@@ -3,29 +3,29 @@ package import Core
 
 /// An HTTP/1.1 origin on raw sockets that can misbehave byte for byte, on a free port of 127.0.0.1.
 ///
-/// Each path has a `Resource`, and a list of turns: what goes wrong with its first request, its second, and so on;
-/// after the last turn the path is served as it should. Whatever arrives is recorded.
+/// Each path has a `Resource` and a list of turns: the faults of its first request, its second, and so on. After the
+/// last turn the path is served correctly. All requests are recorded.
 package final class OriginServer: Sendable {
     /// One request as it arrived.
     package struct Request: Sendable {
-        /// Counted from 1 over all paths.
+        /// The number of the request, from 1 over all paths.
         package let number: Int
-        /// Of the connection it came on, counted from 1.
+        /// The number of its connection, from 1.
         package let connection: Int
         package let method: String
         /// The target as sent, query included.
         package let target: String
         package let fields: HTTPFields
-        /// When the head had arrived.
+        /// The arrival time of the head.
         package let time: ContinuousClock.Instant
         /// The first mebibyte of the body.
         package internal(set) var body: [UInt8] = []
         package internal(set) var bodyLength = 0
-        /// In lower-case hex, once the body is whole.
+        /// The SHA-256 in lower-case hex, once the body is complete.
         package internal(set) var bodySHA256: String?
-        /// Body bytes of the answer handed to the kernel so far.
+        /// Body bytes of the response that were passed to the kernel.
         package internal(set) var bytesSent = 0
-        /// True when the answer is over, be it cut.
+        /// Whether the response has ended, even early.
         package internal(set) var isOver = false
 
         /// The target without its query.
@@ -36,11 +36,11 @@ package final class OriginServer: Sendable {
     private let server: SocketServer
     private let state: OriginState
 
-    /// Starts to listen. A port other than 0 is for an origin that comes back where one was before.
+    /// Starts to listen. A port other than 0 is for an origin that replaces an earlier one.
     ///
     /// - Parameters:
-    ///   - address: Of 127.0.0.0/8.
-    ///   - resources: What paths have from the first connection on.
+    ///   - address: An address of 127.0.0.0/8.
+    ///   - resources: The resources of paths from the first connection on.
     package init(
         port: UInt16 = 0, address: UInt32 = 0x7F00_0001, serving resources: [String: Resource] = [:]
     ) throws {
@@ -62,12 +62,12 @@ package final class OriginServer: Sendable {
     /// How many connections are open.
     package var openConnections: Int { server.openConnections }
 
-    /// Sets what a path has, and what goes wrong with its next requests, one turn each.
+    /// Sets the resource of a path, and the faults of its next requests, one turn each.
     package func serve(_ path: String, _ resource: Resource, turns: [[Misbehaviour]] = []) {
         state.set(path, resource, turns, always: nil)
     }
 
-    /// Sets what a path has, and what goes wrong with every request.
+    /// Sets the resource of a path, and the faults of every request.
     package func serve(_ path: String, _ resource: Resource, always: [Misbehaviour]) {
         state.set(path, resource, [], always: always)
     }
@@ -78,14 +78,14 @@ package final class OriginServer: Sendable {
     /// The requests of one path.
     package func requests(_ path: String) -> [Request] { state.requests.filter { $0.path == path } }
 
-    /// Body bytes sent in answer to all requests of a path.
+    /// Body bytes of the responses to all requests of a path.
     package func bytesSent(_ path: String) -> Int { requests(path).reduce(0) { $0 + $1.bytesSent } }
 
-    /// How many requests are being answered now, and how many were at most at any time. An answer is over for its peer,
-    /// which may send the next request elsewhere, with its last bytes or when the peer hangs up.
+    /// The current and the peak number of requests without a complete response. For the peer, which may then send its
+    /// next request elsewhere, a response ends with its last bytes or with the peer's disconnection.
     package var inFlight: (now: Int, peak: Int) { state.inFlight }
 
-    /// Waits until a path (nil: the origin) has had so many requests, and returns them.
+    /// Waits until a path (`nil`: the origin) has had so many requests, and returns them.
     @discardableResult
     package func waitForRequests(
         _ count: Int, path: String? = nil, within limit: Duration = .seconds(60)
@@ -97,7 +97,7 @@ package final class OriginServer: Sendable {
     }
 }
 
-/// What the connections of one origin share.
+/// The shared state of an origin's connections.
 final class OriginState: Sendable {
     private struct Path {
         var resource: Resource
@@ -108,7 +108,7 @@ final class OriginState: Sendable {
     private struct Shared {
         var paths: [String: Path] = [:]
         var requests: [OriginServer.Request] = []
-        /// The connections of the requests that are being answered, by the indices of those.
+        /// The connections of requests in flight, by the requests' indices.
         var answering: [Int: Socket] = [:]
         var peak = 0
         var connections = 0
@@ -132,7 +132,7 @@ final class OriginState: Sendable {
         }
     }
 
-    /// Records a request and takes its path's next turn. The resource is nil where nothing is served.
+    /// Records a request and consumes its path's next turn. The resource is `nil` if the path has none.
     func begin(
         _ method: String, _ target: String, _ fields: HTTPFields, on connection: Int, _ socket: Socket
     ) -> (index: Int, resource: Resource?, turn: [Misbehaviour]) {
@@ -158,7 +158,7 @@ final class OriginState: Sendable {
         shared.withLock { change(&$0.requests[index]) }
     }
 
-    /// The last bytes of an answer are about to be sent.
+    /// Records that the last bytes of a response are about to be sent.
     func finish(_ index: Int) { shared.withLock { $0.answering[index] = nil } }
 
     func end(_ index: Int) {

@@ -1,6 +1,6 @@
 import Base
 
-/// Lets a bounded number hold something at a time; the others wait in order.
+/// Grants a limited number of permits; further requests wait in order.
 final class Permits: Sendable {
     private let state: Locked<(free: Int, waiting: [CheckedContinuation<Void, Never>])>
 

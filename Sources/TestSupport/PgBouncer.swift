@@ -1,7 +1,6 @@
 import Glibc
 
-/// The machine's PgBouncer in front of a server, which gives each transaction another connection; on a free loopback
-/// port.
+/// The machine's PgBouncer before a server, on a free loopback port. It gives each transaction another connection.
 package final class PgBouncer: Sendable {
     private static let binary = "/usr/sbin/pgbouncer"
 
@@ -12,7 +11,7 @@ package final class PgBouncer: Sendable {
     private let process: ChildProcess
 
     package init(to server: PostgreSQL) async throws {
-        // It refuses to be root.
+        // PgBouncer refuses to run as root.
         let folder = try PostgreSQL.user.makeFolder()
         self.folder = folder
         let (ports, process) = try await startOnFreePorts(1) { ports in

@@ -1,6 +1,5 @@
 extension PostgreSQL {
-    /// A copy on a port of its own that follows this one. From here on no commit is confirmed that the copy does not
-    /// have.
+    /// A standby of this server on a port of its own. From now on a commit is confirmed only when the standby has it.
     package func standby() async throws -> PostgreSQL {
         let connection = connection("postgres")
         let standby = try await PostgreSQL { data in
@@ -9,7 +8,7 @@ extension PostgreSQL {
                 "-D", data,
             ]
         }
-        // After the copy was made, so that the copy waits for no standby once it is promoted.
+        // After the copy, so that the standby itself waits for none once it is promoted.
         _ = try await query("ALTER SYSTEM SET synchronous_standby_names = '*'", in: "postgres")
         _ = try await query("SELECT pg_reload_conf()", in: "postgres")
         try await eventually("the standby is waited for") {
@@ -18,7 +17,7 @@ extension PostgreSQL {
         return standby
     }
 
-    /// Promotes a standby: it follows no server any more, and accepts writes.
+    /// Promotes a standby: it then follows no server, and accepts writes.
     package func promote() async throws {
         let isPromoted = try await query("SELECT pg_promote()", in: "postgres")
         guard isPromoted == [["t"]] else { throw Failed(log: log) }

@@ -1,10 +1,10 @@
 import Base
 import Glibc
 
-/// A PostgreSQL server of its own on a port of 127.0.0.1, with the superuser `test`, who needs no password; killed and
-/// removed when the last reference goes.
+/// A PostgreSQL server on a port of 127.0.0.1, with the superuser `test` without a password. Releasing the last
+/// reference kills and removes it.
 package final class PostgreSQL: Sendable {
-    /// Debian has a folder for each version, of which the newest is taken; `POSTGRESQL_BIN` names another folder.
+    /// Debian has a folder for each version, of which the newest is used; `POSTGRESQL_BIN` names another folder.
     static let binaries: String = {
         if let named = getenv("POSTGRESQL_BIN") { return String(cString: named) }
         let place = "/usr/lib/postgresql"
@@ -18,8 +18,8 @@ package final class PostgreSQL: Sendable {
 
     static let user = ProgramUser("postgres", "nobody")
 
-    /// Where files are in memory, if there is room for many databases: one is three hundred files, which takes a disk
-    /// that is busy a third of a second.
+    /// A folder in memory, if there is room for many databases: a database has three hundred files, which take a busy
+    /// disk a third of a second.
     private static let memory: String? = {
         var room = statvfs()
         guard access("/dev/shm", W_OK) == 0, statvfs("/dev/shm", &room) == 0 else { return nil }
@@ -32,9 +32,9 @@ package final class PostgreSQL: Sendable {
     private let process: Locked<ChildProcess?>
     private let sweeper: Sweeper
 
-    /// Starts one without databases, which takes about a second.
+    /// Starts a server without databases, which takes about a second.
     ///
-    /// - Parameter settings: More of them, as `name=value`; they win over its own.
+    /// - Parameter settings: More settings, as `name=value`; they override the defaults.
     package convenience init(_ settings: [String] = []) async throws {
         try await self.init(settings) { data in
             [
@@ -44,7 +44,7 @@ package final class PostgreSQL: Sendable {
         }
     }
 
-    /// Starts one that takes TLS as well, with the certificate ``certificate`` for 127.0.0.1.
+    /// Starts a server that also accepts TLS, with the certificate ``certificate`` for 127.0.0.1.
     package static func withTLS() async throws -> PostgreSQL {
         try await PostgreSQL(["ssl=on"]) { data in
             let script = #"""
@@ -56,10 +56,10 @@ package final class PostgreSQL: Sendable {
         }
     }
 
-    /// The file of its certificate, which it has signed itself.
+    /// The file of its self-signed certificate.
     package var certificate: String { folder.file("data/server.crt") }
 
-    /// Starts one whose data the command makes in a folder that is not there yet.
+    /// Starts a server whose data the command creates in a new folder.
     init(_ settings: [String] = [], making: (_ data: String) -> [String]) async throws {
         folder = try Self.user.makeFolder(in: Self.memory)
         self.settings = settings
@@ -75,23 +75,23 @@ package final class PostgreSQL: Sendable {
         throw Failed(log: Self.log(folder))
     }
 
-    /// It did not start; its log says why.
+    /// The server did not start; its log has the reason.
     package struct Failed: Error { package let log: String }
 
     deinit {
-        // It may be a thread of Swift's pool that lets it go.
+        // The last reference may be released on a thread of Swift's pool.
         startThread { [process, folder, sweeper] in
             Self.kill(process, in: folder)
             sweeper.sweep()
         }
     }
 
-    // MARK: Its life
+    // MARK: Lifetime
 
-    /// Ends it as a power cut does, with all its processes; what it has promised to keep stays.
+    /// Ends all its processes like a power failure; committed data stays.
     package func kill() { Self.kill(process, in: folder) }
 
-    /// Ends it in order, once all sessions are ended (`fast`), or as fast as it can, without a checkpoint (`immediate`).
+    /// Ends the server in order, after its sessions (`fast`), or at once, without a checkpoint (`immediate`).
     package func stop(_ manner: Shutdown = .fast) async throws {
         guard let process = Self.take(process) else { return }
         process.signal(manner == .fast ? SIGINT : SIGQUIT)
@@ -100,21 +100,21 @@ package final class PostgreSQL: Sendable {
 
     package enum Shutdown: Sendable { case fast, immediate }
 
-    /// Starts it again where it was, once it was killed or stopped, and waits until it answers.
+    /// Restarts the killed or stopped server on the same port, and waits until it answers.
     package func start() async throws {
         let next = try await Self.start(port, folder, settings)
         guard !next.hasEnded else { throw Failed(log: Self.log(folder)) }
         process.withLock { $0 = next }
     }
 
-    /// What it has logged so far.
+    /// The server's log.
     package var log: String { Self.log(folder) }
 
     private static func log(_ folder: TemporaryFolder) -> String {
         String(decoding: readFile(folder.file("log")) ?? [], as: UTF8.self)
     }
 
-    /// Returns when it answers or has ended.
+    /// Returns when the server answers or has ended.
     private static func start(
         _ port: UInt16, _ folder: TemporaryFolder, _ settings: [String]
     ) async throws -> ChildProcess {
@@ -122,7 +122,7 @@ package final class PostgreSQL: Sendable {
             "listen_addresses=127.0.0.1", "port=\(port)", "unix_socket_directories=", "fsync=off",
             "synchronous_commit=on", "full_page_writes=off", "max_connections=300", "shared_buffers=16MB", "jit=off",
             "max_wal_size=128MB",
-            // In its folder rather than in /dev/shm, where they would stay behind when it is killed.
+            // In its folder rather than in /dev/shm, where the files would stay after a kill.
             "dynamic_shared_memory_type=mmap",
         ]
         let process = try await ChildProcess(
@@ -136,7 +136,7 @@ package final class PostgreSQL: Sendable {
         return process
     }
 
-    /// As `pg_ctl` finds out: the first line is the server's process, the eighth its state.
+    /// The method of `pg_ctl`: the first line is the server's process, the eighth its state.
     private static func answers(_ pid: pid_t, _ folder: TemporaryFolder) -> Bool {
         let lines = String(decoding: readFile(folder.file("data/postmaster.pid")) ?? [], as: UTF8.self)
             .split(separator: "\n", omittingEmptySubsequences: false)
@@ -152,7 +152,7 @@ package final class PostgreSQL: Sendable {
 
     private static func kill(_ process: Locked<ChildProcess?>, in folder: TemporaryFolder) {
         guard let process = take(process) else { return }
-        // So that it starts no more of them, and does not tell those that are left to end in order.
+        // Stopped first, so that it starts no more processes and does not end the others in order.
         process.signal(SIGSTOP)
         let deadline = ContinuousClock.now + .seconds(10)
         while ContinuousClock.now < deadline {
@@ -163,22 +163,22 @@ package final class PostgreSQL: Sendable {
         }
     }
 
-    /// The processes whose working folder is this one: each of PostgreSQL's leads a session of its own, so that they are
-    /// not one group.
+    /// The processes whose working folder is this one. They are not one process group, because each leads a session of
+    /// its own.
     private static func processes(in folder: String) -> [pid_t] {
         var own = stat()
         guard stat(folder, &own) == 0 else { return [] }
         return entries(of: "/proc").compactMap { entry in
             guard let pid = pid_t(entry.name) else { return nil }
-            // That of a process which has ended is not there.
+            // A process that has ended has no folder.
             var status = stat()
             guard stat("/proc/\(pid)/cwd", &status) == 0 else { return nil }
             return status.st_ino == own.st_ino && status.st_dev == own.st_dev ? pid : nil
         }
     }
 
-    /// Its seventh line names shared memory, which outlives the processes that were killed. These may still write for
-    /// a moment when they end with the tests.
+    /// The seventh line of the file names shared memory, which outlives killed processes. They may still write for a
+    /// moment when they end with the tests.
     private static let sweeping = #"""
         memory=$(sed -n '7s/.* //p' "$0/data/postmaster.pid" 2>/dev/null)
         [ -z "$memory" ] || ipcrm -m "$memory" 2>/dev/null
@@ -188,18 +188,18 @@ package final class PostgreSQL: Sendable {
         done
         """#
 
-    // MARK: Its databases
+    // MARK: Databases
 
-    /// A new database.
+    /// Creates a database.
     ///
-    /// - Parameter template: One of its databases without sessions, of which the new one is a copy; nil for an empty one.
+    /// - Parameter template: A database without sessions to copy; `nil` for an empty database.
     package func database(template: String? = nil) async throws -> PostgreSQLDatabase {
         let name = "test_\(RandomBytes.make(6).hexadecimal)"
         _ = try await query("CREATE DATABASE \(name) TEMPLATE \(template ?? "template0")", in: "postgres")
         return PostgreSQLDatabase(self, name)
     }
 
-    /// A copy of a database that others use.
+    /// Copies a database that is in use.
     func copy(of database: String) async throws -> PostgreSQLDatabase {
         let copy = try await self.database()
         let folder = TemporaryFolder()
@@ -213,7 +213,7 @@ package final class PostgreSQL: Sendable {
         return copy
     }
 
-    /// Removes a database, with its open sessions. Makes no folder: one would stay behind where the tests end first.
+    /// Drops a database with its open sessions. It creates no folder, which would stay if the tests end first.
     func drop(_ database: String) async throws {
         try await ChildProcess.run([
             "\(Self.binaries)/psql", "-X", "-q", "-o", "/dev/null", "-d", connection("postgres"), "-c",
@@ -225,9 +225,9 @@ package final class PostgreSQL: Sendable {
         "postgresql://test@127.0.0.1:\(port ?? self.port)/\(database)"
     }
 
-    /// What `psql` prints, as rows of fields. Neither of the separators is found in text.
+    /// The output of `psql` as rows of fields. Text contains neither of the separators.
     func query(_ sql: String, in database: String, port: UInt16? = nil) async throws -> [[String]] {
-        // A pipe does not take every answer.
+        // A pipe is too small for some results.
         let folder = TemporaryFolder()
         let output = folder.file("output")
         try await ChildProcess.run([

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A process as Linux sees it.
+/// A process, by Linux' figures.
 package struct ProcessFacts: Sendable {
     package let pid: Int32
 
@@ -10,7 +10,7 @@ package struct ProcessFacts: Sendable {
 
     private static let prlimit = "/usr/bin/prlimit"
 
-    /// Lets it have descriptors below this number from now on.
+    /// Limits the process to descriptors below this number.
     package func limitDescriptors(below number: Int) async throws {
         try await ChildProcess.run([Self.prlimit, "--pid", "\(pid)", "--nofile=\(number):"])
     }
@@ -23,7 +23,7 @@ package struct ProcessFacts: Sendable {
         }
     }
 
-    /// Time of the processor that it has used (`utime` and `stime` of proc(5)).
+    /// The CPU time that it has used (`utime` and `stime` of proc(5)).
     package var processorTime: Duration {
         let stat = String(decoding: readFile("/proc/\(pid)/stat") ?? [], as: UTF8.self)
         let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []

@@ -1,10 +1,10 @@
 import Glibc
 
-/// The user as whom a program runs that refuses to be root: where the tests run as root another one, else their own.
+/// The user of a program that refuses to run as root: another user if the tests run as root, else their own.
 struct ProgramUser: Sendable {
     private let ids: (user: uid_t, group: gid_t)?
 
-    /// - Parameter names: The first of them that the machine has is the one.
+    /// - Parameter names: Names of users, of which the first existing one is used.
     init(_ names: String...) { ids = geteuid() == 0 ? names.lazy.compactMap(Self.ids).first : nil }
 
     private static func ids(_ name: String) -> (user: uid_t, group: gid_t)? {
@@ -15,21 +15,21 @@ struct ProgramUser: Sendable {
         return (user, group)
     }
 
-    /// What stands before the program's command.
+    /// The words before the program's command.
     var prefix: [String] {
         guard let ids else { return [] }
-        // The kernel forgets with whom to kill a process when it becomes another user: it is told once more.
+        // The kernel clears the parent-death signal when a process changes its user: it is set again.
         return [
             "/usr/bin/setpriv", "--reuid=\(ids.user)", "--regid=\(ids.group)", "--clear-groups", "--pdeathsig", "KILL",
         ]
     }
 
-    /// A folder of his own.
+    /// Creates a folder of the user.
     ///
-    /// - Parameter place: Where, a folder that everybody may use; nil for that of temporary files.
+    /// - Parameter place: The parent folder, usable by everyone; `nil` for the default temporary folder.
     func makeFolder(in place: String? = nil) throws -> TemporaryFolder {
         guard let ids else { return TemporaryFolder(in: place) }
-        // He has to get there, which not every folder of temporary files allows.
+        // The user needs access, which not every temporary folder permits.
         let folder = TemporaryFolder(in: place ?? "/tmp")
         guard chown(folder.path, ids.user, ids.group) == 0 else { throw NotGiven(path: folder.path, code: errno) }
         return folder
@@ -37,7 +37,7 @@ struct ProgramUser: Sendable {
 
     struct NotGiven: Error {
         let path: String
-        /// `errno` of `chown`.
+        /// The `errno` of `chown`.
         let code: Int32
     }
 }

@@ -1,38 +1,38 @@
 import Base
 package import Core
 
-/// A receiver of webhooks on raw sockets, on a free port of 127.0.0.1, that answers as the test says.
+/// A receiver of webhooks on raw sockets, on a free port of 127.0.0.1, with the test's responses.
 package final class Receiver: Sendable {
     /// One delivery as it arrived.
     package struct Delivery: Sendable {
-        /// Counted from 1.
+        /// The number of the delivery, from 1.
         package let number: Int
         package let method: String
         package let target: String
         package let fields: HTTPFields
         package let body: [UInt8]
-        /// When the body had arrived.
+        /// The arrival time of the body.
         package let time: ContinuousClock.Instant
 
-        /// The body as JSON, or null when it is none.
+        /// The body as JSON; null if it is not JSON.
         package var json: JSON { (try? JSON(parsing: body)) ?? .null }
         /// `webhook-id`.
         package var id: String? { fields["webhook-id"] }
         package var type: String? { json["type"].string }
 
-        /// True when one signature is right for the secret.
+        /// Whether one of the signatures is right for the secret.
         package func isSigned(with secret: String) -> Bool {
             WebhookSignature.verifies(secret: secret, fields: fields, body: body)
         }
     }
 
-    /// What a delivery gets.
+    /// The response to a delivery.
     package struct Answer: Sendable {
         package enum Manner: Sendable {
             case answer
-            /// Ends the connection without an answer.
+            /// Closes the connection without a response.
             case close
-            /// Never answers, with the connection open.
+            /// Sends no response, with the connection open.
             case hang
         }
 
@@ -43,7 +43,7 @@ package final class Receiver: Sendable {
         package var gate: Gate?
         package var manner = Manner.answer
 
-        /// Launched; the completion follows by a call.
+        /// Launched; the completion follows with a request.
         package static let launched = Answer()
         package static let close = Answer(manner: .close)
         package static let hang = Answer(manner: .hang)
@@ -71,7 +71,7 @@ package final class Receiver: Sendable {
         init(_ respond: @escaping @Sendable (Delivery) -> Answer) { self.respond = Locked(respond) }
     }
 
-    /// Listens, and asks `respond` what each delivery gets.
+    /// Starts to listen; `respond` returns the response to each delivery.
     package init(port: UInt16 = 0, respond: @escaping @Sendable (Delivery) -> Answer = { _ in .launched }) throws {
         let state = State(respond)
         self.state = state
@@ -79,7 +79,7 @@ package final class Receiver: Sendable {
         self.port = server.port
     }
 
-    /// Listens, and gives the answers in turn, the last one for good.
+    /// Starts to listen, and sends the responses in turn, the last one repeatedly.
     package convenience init(answers: [Answer]) throws {
         try self.init { delivery in
             answers.isEmpty ? .launched : answers[min(delivery.number, answers.count) - 1]
@@ -93,7 +93,7 @@ package final class Receiver: Sendable {
 
     package var url: String { "http://127.0.0.1:\(port)/hook" }
 
-    /// From now on `respond` says what each delivery gets.
+    /// Replaces the closure that returns the responses.
     package func respond(_ respond: @escaping @Sendable (Delivery) -> Answer) {
         state.respond.withLock { $0 = respond }
     }
@@ -101,7 +101,7 @@ package final class Receiver: Sendable {
     /// All deliveries so far.
     package var deliveries: [Delivery] { state.deliveries.withLock { $0 } }
 
-    /// Waits until there were so many deliveries (of the type, when given), and returns them.
+    /// Waits for so many deliveries (of the given type), and returns them.
     @discardableResult
     package func waitForDelivery(
         count: Int = 1, type: String? = nil, within limit: Duration = .seconds(60)
@@ -114,7 +114,7 @@ package final class Receiver: Sendable {
 
     private static func serve(_ socket: Socket, _ state: State) {
         let reader = HTTPReader(socket)
-        // A peer that hangs up ends the connection, and nothing else depends on it.
+        // A peer that disconnects ends its connection only.
         while (try? serveOne(socket, reader, state)) == true {}
         socket.shutdown()
     }

@@ -1,10 +1,10 @@
-/// JSON Schema 2020-12, as far as `openapi.yaml` uses it, against the document that it stands in.
+/// JSON Schema 2020-12, limited to the features in `openapi.yaml`, with references into that document.
 ///
-/// `pattern` and `uniqueItems` are left out: they say what requests may hold, and answers are made, not taken.
+/// `pattern` and `uniqueItems` are ignored: they constrain requests, and only responses are checked.
 package struct Schema: Sendable {
     package let document: JSON
-    /// Whether a member that the `properties` beside it do not name is a fault, although the document leaves responses
-    /// open to new members. A schema with `additionalProperties` decides for itself.
+    /// Whether a member that `properties` does not name is a fault, although the document permits new members in
+    /// responses. A schema with `additionalProperties` decides for itself.
     package let isExact: Bool
 
     package init(document: JSON, isExact: Bool = false) {
@@ -12,7 +12,7 @@ package struct Schema: Sendable {
         self.isExact = isExact
     }
 
-    /// What is wrong with a value, each with its place; empty where nothing is.
+    /// The faults of a value with their positions; empty if it is valid.
     package func faults(of value: JSON, _ schema: JSON, at place: String = "") -> [String] {
         if let bool = schema.bool { return bool ? [] : ["\(place): nothing is allowed here"] }
         var faults: [String] = []
@@ -31,12 +31,12 @@ package struct Schema: Sendable {
         return faults
     }
 
-    /// The schema, or any other part, that a `$ref` names.
+    /// The schema or other part that a `$ref` names.
     package func resolve(_ reference: String) -> JSON {
         reference.split(separator: "/").dropFirst().reduce(document) { $0[String($1)] }
     }
 
-    /// A part that may be given by a `$ref`.
+    /// The part itself, or the part that its `$ref` names.
     package func resolved(_ part: JSON) -> JSON { part["$ref"].string.map { resolve($0) } ?? part }
 
     private func faultsOfKind(_ value: JSON, _ schema: JSON, _ place: String) -> [String] {
@@ -62,7 +62,7 @@ package struct Schema: Sendable {
         }
     }
 
-    /// RFC 3339 in UTC with milliseconds.
+    /// Whether the text is RFC 3339 in UTC with milliseconds.
     private func isTime(_ text: String) -> Bool {
         zip(text.utf8, "dddd-dd-ddTdd:dd:dd.dddZ".utf8).allSatisfy { character, form in
             form == UInt8(ascii: "d") ? (0x30...0x39).contains(character) : character == form
@@ -94,7 +94,7 @@ package struct Schema: Sendable {
         return faults
     }
 
-    /// Whether a schema is only a condition of another, such as the `if` beside `properties`: it has no `type`.
+    /// Whether a schema is only a condition of another one, such as the `if` beside `properties`: it has no `type`.
     private func isCondition(_ schema: JSON) -> Bool { !schema.has("type") }
 
     private func faults(ofItems items: [JSON], _ schema: JSON, _ place: String) -> [String] {

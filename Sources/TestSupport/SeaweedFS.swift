@@ -4,9 +4,9 @@ import Core
 import Glibc
 import TransferEngine
 
-/// SeaweedFS as an S3 server with the bucket `bucket`, run privately in one process; killed when the last reference goes.
+/// SeaweedFS as an S3 server with the bucket `bucket`, in one process. Releasing the last reference kills it.
 package final class SeaweedFS: Sendable {
-    /// Where `make test` installs it; `SEAWEEDFS_BINARY` names another one.
+    /// The place where `make test` installs it; `SEAWEEDFS_BINARY` names another one.
     private static let binary =
         getenv("SEAWEEDFS_BINARY").map { String(cString: $0) } ?? "\(repository)/.build/venv/seaweedfs/bin/weed"
 
@@ -27,7 +27,7 @@ package final class SeaweedFS: Sendable {
             """#
         data.write(Array(identities.utf8), to: "s3.json")
         data.makeFolder("data")
-        // It takes others 10,000 above, for gRPC.
+        // It uses further ports 10,000 above, for gRPC.
         for _ in 0..<5 {
             let ports = (0..<4).map { _ in UInt16.random(in: 20_000...31_000) }
             let process = try await Self.start(ports, data)
@@ -52,10 +52,10 @@ package final class SeaweedFS: Sendable {
             ["/bin/sh", "-c", command], environment: ["GOMEMLIMIT=200MiB", "HOME=\(data.path)"])
     }
 
-    /// A prefix of the bucket of its own.
+    /// A new prefix of the bucket.
     package func folder() -> BucketFolder { BucketFolder(self, "\(RandomBytes.make(6).hexadecimal)/") }
 
-    /// The environment with which it lets in.
+    /// The environment with valid credentials.
     package static let environment = ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"]
 
     fileprivate static func client(_ port: UInt16, prefix: String) throws -> BucketClient {
@@ -68,10 +68,10 @@ package final class SeaweedFS: Sendable {
             egress: EgressPolicy(allowed: [CIDR(.v4(0x7F00_0000), 8)]), clock: .system)
     }
 
-    /// Kills it; what it has taken stays.
+    /// Kills the server; stored objects stay.
     package func kill() { process.withLock { $0 = nil } }
 
-    /// Starts it again where it was: more than once if another program has one of its ports for a moment.
+    /// Restarts the server on the same ports, repeatedly if another program uses one of them for a moment.
     package func start() async throws {
         try await eventually("SeaweedFS is back") {
             if process.withLock({ $0?.hasEnded ?? true }) {
@@ -90,14 +90,14 @@ package final class SeaweedFS: Sendable {
     }
 }
 
-/// One that tests share which run at the same time.
+/// A server that concurrent tests share.
 package actor SharedSeaweedFS {
     private static let one = SharedSeaweedFS()
 
     private weak var current: SeaweedFS?
     private var starting: Task<SeaweedFS, any Error>?
 
-    /// A folder in it; it goes with the last one.
+    /// A folder in the shared server, which is removed with its last folder.
     package static func folder() async throws -> BucketFolder { try await one.get().folder() }
 
     private func get() async throws -> SeaweedFS {
@@ -121,20 +121,20 @@ package struct BucketFolder: Sendable {
         self.prefix = prefix
     }
 
-    /// What `--bucket` takes: this folder under a name.
+    /// The arguments for `--bucket`: this folder under a name.
     package func setting(_ name: String = "b", bucket: String = "bucket") -> [String] {
         ["--bucket", "\(name)=s3://\(bucket)/\(prefix)?endpoint=http://127.0.0.1:\(store.port)"]
     }
 
-    /// What `--contents` takes.
+    /// The arguments for `--contents`.
     package var contents: [String] { contents(through: store.port) }
 
-    /// - Parameter port: Of a network that leads there.
+    /// - Parameter port: The port of a proxy for the server.
     package func contents(through port: UInt16) -> [String] {
         ["--contents", "s3://bucket/\(prefix)?endpoint=http://127.0.0.1:\(port)"]
     }
 
-    /// Keys of all objects, but those with which a service tries the bucket.
+    /// The keys of all objects, without the service's probes.
     package func keys() async throws -> [String] {
         var keys: [String] = []
         while case let page = try await client.objects(below: "", after: keys.last).map(\.key), !page.isEmpty {
@@ -148,7 +148,7 @@ package struct BucketFolder: Sendable {
 
     private var client: BucketClient { get throws { try SeaweedFS.client(store.port, prefix: prefix) } }
 
-    /// The bytes of an object; nil where there is none.
+    /// The bytes of an object; `nil` if it does not exist.
     package func content(_ key: String) async throws -> [UInt8]? {
         let client = try client
         let target = client.bucket.target(key)

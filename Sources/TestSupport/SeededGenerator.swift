@@ -1,4 +1,4 @@
-/// SplitMix64: the same walk on every run.
+/// SplitMix64: a deterministic random walk.
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

@@ -1,10 +1,10 @@
 import Base
 import Glibc
 
-/// What the nodes of one service share: the way to them, and the bucket where their contents are.
+/// The shared parts of a service's nodes: their load balancer, and the bucket of their contents.
 final class ServicePeers: Sendable {
     private struct State {
-        /// The first, which tests kill, and whose port changes with each run.
+        /// The port of the first node, which tests kill, and which changes with each run.
         var firstPort: UInt16 = 0
         var others: [ServiceProcess] = []
         var turn = 0
@@ -28,21 +28,21 @@ final class ServicePeers: Sendable {
     }
 
     deinit {
-        // Threads of the balancer hold them as well, and may last longer than the tests: their folders would stay behind.
+        // The balancer's threads also hold the nodes and may outlive the tests: their folders would stay.
         _ = state.withLock { $0.others.takeAll() }
     }
 
-    /// Where requests are taken.
+    /// The port of the balancer.
     var port: UInt16 { balancer.port }
 
-    /// - Parameter hasContents: Whether each is told by itself where contents are.
+    /// - Parameter hasContents: Whether each node gets its own argument for contents.
     func arguments(hasContents: Bool) -> [String] {
         ["--public-url", "http://127.0.0.1:\(port)"] + (hasContents ? [] : bucket.contents)
     }
 
     var environment: [String: String] { SeaweedFS.environment }
 
-    /// What the others wrote to standard error.
+    /// The other nodes' output to standard error.
     var errors: String { others.map(\.errors).joined() }
 
     var others: [ServiceProcess] { state.withLock { $0.others } }

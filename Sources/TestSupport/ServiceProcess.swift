@@ -1,12 +1,12 @@
 import Base
 import Glibc
 
-/// The built `urlsessiond`, run on a data directory of its own; killed when the last reference goes.
+/// The built `urlsessiond`, with a data directory of its own. Releasing the last reference kills it.
 ///
-/// The binary lies beside the test bundle; `URLSESSIOND_BINARY` names another one. Where tests run on many nodes
-/// (``TestStore/nodes``) others share its store, requests go to each in turn, and signals go to the first one.
+/// The binary is beside the test bundle; `URLSESSIOND_BINARY` names another one. If tests run on many nodes
+/// (``TestStore/nodes``), others share its store, requests go to each in turn, and signals to the first one.
 package final class ServiceProcess: Sendable {
-    /// The process ended before it listened, or said something else than where it listens.
+    /// The process ended before it listened, or printed something other than its address.
     package struct NotListening: Error, CustomStringConvertible {
         package let status: ExitStatus?
         package let output: String
@@ -23,7 +23,7 @@ package final class ServiceProcess: Sendable {
 
     /// The data directory, which outlives restarts.
     package let data: TemporaryFolder
-    /// What all nodes are started with.
+    /// The common arguments of all nodes.
     private let shared: [String]
     private let command: [String]
     private let environment: [String: String]
@@ -31,13 +31,13 @@ package final class ServiceProcess: Sendable {
     private let peers: ServicePeers?
     private let isFirst: Bool
 
-    /// Tests run all at once, and a machine has few cores.
+    /// Tests run concurrently, and a machine has few cores.
     private static let permits = Permits(8)
 
-    /// Starts the service with `--dev` (unless told otherwise) on a free port, and waits until it listens.
+    /// Starts the service with `--dev` (unless the arguments differ) on a free port, and waits until it listens.
     ///
-    /// `wrapper` is a command that becomes the service's: the service's own follows it. Where there are many `nodes`, each
-    /// may have arguments of its `own`, which tell of the store and of `--contents` then.
+    /// `wrapper` is a command that runs the service's command after it. With several `nodes`, each may have arguments
+    /// of its `own`, which then include the store and `--contents`.
     package init(
         _ arguments: [String] = [], environment: [String: String] = [:], dev: Bool = true,
         data: TemporaryFolder = TemporaryFolder(), binary: String = ServiceProcess.binary, wrapper: [String] = [],
@@ -50,7 +50,7 @@ package final class ServiceProcess: Sendable {
         shared =
             wrapper + [binary, "serve"] + (dev ? ["--dev"] : []) + ["--data-dir", data.file("data")]
             + (arguments.contains("--listen") ? [] : ["--listen", "127.0.0.1:0"])
-            // What tests write is small, and the disk of the machine may be smaller than the usual floor.
+            // Tests write little, and the machine's disk may be smaller than the default floor.
             + (arguments.contains("--free-disk-floor") ? [] : ["--free-disk-floor", "16777216"]) + arguments
             + (peers?.arguments(hasContents: own != nil) ?? [])
         command = shared + (own?(0) ?? [])
@@ -65,7 +65,7 @@ package final class ServiceProcess: Sendable {
         for number in 1..<nodes { try await addNode(own?(number) ?? []) }
     }
 
-    /// Starts one more node of the service. The arguments come behind those of all nodes.
+    /// Starts one more node of the service. The arguments follow those of all nodes.
     @discardableResult
     package func addNode(_ arguments: [String] = []) async throws -> ServiceProcess {
         let node = try await ServiceProcess(besides: self, arguments)
@@ -93,13 +93,13 @@ package final class ServiceProcess: Sendable {
         if isFirst { Self.permits.giveBack() }
     }
 
-    /// The port where requests are taken.
+    /// The port for requests.
     package var port: UInt16 { peers?.port ?? ownPort }
 
     /// The nodes of the service, this one first.
     package var nodes: [ServiceProcess] { [self] + (peers?.others ?? []) }
 
-    /// The port it listens on.
+    /// The port of this node.
     package var ownPort: UInt16 { current.withLock { $0?.port ?? 0 } }
 
     package var pid: Int32 { current.withLock { $0?.pid ?? 0 } }
@@ -110,20 +110,20 @@ package final class ServiceProcess: Sendable {
     /// A client with the admin key of `--dev`.
     package var admin: APIClient { APIClient(port: port, key: "dev-admin") }
 
-    /// What the current run wrote to standard output.
+    /// The current process' standard output.
     package var output: String { current.withLock { $0?.output.text ?? "" } }
 
-    /// What the current run wrote to standard error.
+    /// The current process' standard error.
     package var errors: String { current.withLock { $0?.errors.text ?? "" } + (peers?.errors ?? "") }
 
-    /// How it ended; nil while it runs.
+    /// The exit status; `nil` while it runs.
     package var exitStatus: ExitStatus? { current.withLock { $0?.status.withLock { $0 } } }
 
-    /// Starts it on the same data directory, on a port of its own choice.
+    /// Starts the service on the same data directory, on any free port.
     package func start(within limit: Duration = .seconds(60)) async throws {
         let run = try await Run.start(command, environment, keeping: data)
         current.withLock { $0 = run }
-        // Or https.
+        // The prefix of https, too.
         let prefix = "urlsessiond listening on http"
         try await eventually("the service listens", within: limit) {
             if run.output.text.hasPrefix(prefix), run.output.text.contains("\n") { return true }
@@ -144,26 +144,26 @@ package final class ServiceProcess: Sendable {
     /// Sends a signal.
     package func signal(_ number: Int32) { current.withLock { $0?.signal(number) } }
 
-    /// Ends it with SIGKILL and waits until it is gone.
+    /// Kills the process with SIGKILL and waits for its end.
     package func kill() async throws {
         signal(SIGKILL)
         _ = try await waitForExit()
     }
 
-    /// Asks it to end with SIGTERM and waits until it did.
+    /// Ends the process with SIGTERM and waits for its end.
     @discardableResult
     package func terminate(within limit: Duration = .seconds(60)) async throws -> ExitStatus {
         signal(SIGTERM)
         return try await waitForExit(within: limit)
     }
 
-    /// Waits until it ended.
+    /// Waits for the end of the process.
     @discardableResult
     package func waitForExit(within limit: Duration = .seconds(60)) async throws -> ExitStatus {
         try await eventually("the service ends", within: limit) { exitStatus }
     }
 
-    /// Kills it and starts it again on the same data directory.
+    /// Kills the process and restarts it on the same data directory.
     package func restart() async throws {
         try await kill()
         try await start()
@@ -184,7 +184,7 @@ package final class ServiceProcess: Sendable {
         return (status, run.output.text, run.errors.text)
     }
 
-    /// Where the binary is.
+    /// The path of the binary.
     package static var binary: String {
         if let path = getenv("URLSESSIOND_BINARY") { return String(cString: path) }
         var buffer = [CChar](repeating: 0, count: 4096)
@@ -195,7 +195,7 @@ package final class ServiceProcess: Sendable {
     }
 }
 
-/// One life of the process.
+/// One run of the process.
 private final class Run: Sendable {
     let pid: pid_t
     let output: Collected
@@ -205,7 +205,7 @@ private final class Run: Sendable {
 
     var port: UInt16 { portNumber.withLock { $0 } }
 
-    /// Starts a process; `folder` stays until the process is gone.
+    /// Starts a process; `folder` exists until its end.
     static func start(
         _ arguments: [String], _ changes: [String: String], keeping folder: TemporaryFolder?
     ) async throws -> Run {
@@ -230,19 +230,19 @@ private final class Run: Sendable {
         }
     }
 
-    /// Ends it and waits until it is gone, so that its folder is removed even at the end of the test run.
+    /// Ends the process and waits for its end, so that its folder is removed even at the end of the test run.
     func end() {
         signal(SIGKILL)
         for _ in 0..<5000 where status.withLock({ $0 }) == nil { usleep(1000) }
     }
 
-    /// Signals it, unless it is gone already and its number may be another's.
+    /// Sends a signal, unless the process has ended and its number may belong to another.
     func signal(_ number: Int32) {
         status.withLock { if $0 == nil { _ = Glibc.kill(pid, number) } }
     }
 }
 
-/// What comes out of a pipe, collected by a thread.
+/// The output of a pipe, collected by a thread.
 private final class Collected: Sendable {
     private let state: Locked<(bytes: [UInt8], ended: Bool)>
 

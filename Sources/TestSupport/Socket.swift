@@ -1,7 +1,7 @@
 import Base
 import Glibc
 
-/// Why a socket call failed. `code` is `errno`.
+/// The error of a socket call. `code` is `errno`.
 package struct SocketError: Error, CustomStringConvertible {
     package let call: StaticString
     package let code: Int32
@@ -13,9 +13,9 @@ package struct SocketError: Error, CustomStringConvertible {
     }
 }
 
-/// A TCP socket with calls that block; closed when the last reference goes.
+/// A TCP socket with blocking calls. Releasing the last reference closes it.
 ///
-/// Any thread may call `shutdown`, which ends what another thread waits for.
+/// Any thread may call `shutdown`, which ends blocking calls of other threads.
 package final class Socket: Sendable {
     package let descriptor: Int32
 
@@ -29,7 +29,7 @@ package final class Socket: Sendable {
 
     /// Connects to a port of 127.0.0.1.
     ///
-    /// - Parameter receiveBuffer: Bytes that the kernel takes ahead; nil leaves that to it.
+    /// - Parameter receiveBuffer: The size of the kernel's buffer; `nil` for the default.
     package static func connect(port: UInt16, receiveBuffer: Int32? = nil) throws -> Socket {
         let socket = Socket(adopting: try open())
         if let receiveBuffer { socket.setReceiveBuffer(receiveBuffer) }
@@ -39,11 +39,11 @@ package final class Socket: Sendable {
         return socket
     }
 
-    /// Listens on an address of 127.0.0.0/8; port 0 picks a free one. One connection more than the backlog is let in
-    /// before `accept`.
+    /// Listens on an address of 127.0.0.0/8; port 0 selects a free one. The kernel accepts one connection more than the
+    /// backlog before `accept`.
     ///
-    /// The port stays the socket's until it is closed, be it shut down before: a connection to it is refused then, and
-    /// none of the tests beside this one is given it.
+    /// The port belongs to the socket until it is closed, even after `shutdown`: connections are then refused, and no
+    /// concurrent test gets the port.
     package static func listen(
         port: UInt16, backlog: Int32 = 1024, address: UInt32 = 0x7F00_0001
     ) throws -> (socket: Socket, port: UInt16) {
@@ -53,11 +53,11 @@ package final class Socket: Sendable {
         return (socket, port)
     }
 
-    /// Below those that Linux gives to clients.
+    /// Ports below those that Linux gives to clients.
     private static let ports: ClosedRange<UInt16> = 10_000...32_000
     private static let nextPort = Locked(UInt16.random(in: ports))
 
-    /// Uses ports in turn, so that a late call to a server that has gone does not reach another test's.
+    /// Uses ports in turn, so that a late request to a stopped server does not reach another test's server.
     private static func boundToNext(_ ip: UInt32) throws -> (socket: Socket, port: UInt16) {
         for _ in ports {
             let port = nextPort.withLock { next in
@@ -82,7 +82,7 @@ package final class Socket: Sendable {
         return socket
     }
 
-    /// The next connection, or nil when `shutdown` was called.
+    /// The next connection; `nil` after `shutdown`.
     func accept() -> Socket? {
         while true {
             var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
@@ -128,7 +128,8 @@ package final class Socket: Sendable {
         }
     }
 
-    /// The bytes that have come already, at most `limit`; empty at the end of the stream, nil when there are none yet.
+    /// The bytes that have already arrived, at most `limit`; empty at the end of the stream, `nil` if there are none
+    /// yet.
     func receiveWaiting(limit: Int = 1 << 16) throws -> [UInt8]? {
         var isEarly = false
         let bytes = try [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
@@ -140,13 +141,13 @@ package final class Socket: Sendable {
         return isEarly ? nil : bytes
     }
 
-    /// Waits until `receive` has something to tell: bytes, the end or an error.
+    /// Waits until `receive` would return bytes, the end or an error.
     func waitToReceive() throws {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&request, 1, -1) >= 0 || errno == EINTR else { throw SocketError("poll") }
     }
 
-    /// Limits how long one `receive` or `send` may wait; nil for no limit.
+    /// Limits the duration of one `receive` or `send`; `nil` for no limit.
     package func setTimeout(_ limit: Duration?) {
         let milliseconds = limit.map { max(1, Int($0 / .milliseconds(1))) } ?? 0
         var time = timeval(tv_sec: milliseconds / 1000, tv_usec: milliseconds % 1000 * 1000)
@@ -154,7 +155,7 @@ package final class Socket: Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
-    /// Keeps the kernel from buffering more than a few kilobytes of unread bytes.
+    /// Limits the kernel's buffer of unread bytes to a few kilobytes.
     func receiveLittle() { setReceiveBuffer(4096) }
 
     private func setReceiveBuffer(_ bytes: Int32) {
@@ -162,21 +163,21 @@ package final class Socket: Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Ends both directions at once (FIN) for every thread that uses the socket.
+    /// Ends both directions (FIN) for every thread that uses the socket.
     package func shutdown() { Glibc.shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     /// Ends the sending direction (FIN).
     package func finishSending() { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Ends the sending direction and reads on until the peer has gone too, so that no RST overtakes what was sent
-    /// (RFC 9112 section 9.6).
+    /// Ends the sending direction and reads until the peer has closed, so that no RST overtakes the sent bytes (RFC
+    /// 9112 section 9.6).
     func lingerUntilPeerCloses() throws {
         finishSending()
         setTimeout(.seconds(5))
         while try !receive().isEmpty {}
     }
 
-    /// Makes the coming `close` send RST instead of FIN, once the peer has all that was sent.
+    /// Makes the next `close` send RST instead of FIN, once the peer has received all bytes.
     package func resetAtClose() {
         var unsent: Int32 = 0
         for _ in 0..<500 where ioctl(descriptor, UInt(TIOCOUTQ), &unsent) == 0 && unsent > 0 { usleep(2000) }
@@ -184,13 +185,13 @@ package final class Socket: Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// Waits until the peer is gone or `limit` is over. True when the peer is gone.
+    /// Waits until the peer has closed or `limit` is over. True if it has closed.
     package func waitForHangUp(atMost limit: Duration) -> Bool {
         var request = pollfd(fd: descriptor, events: hangUp, revents: 0)
         return poll(&request, 1, Int32(clamping: max(0, Int(limit / .milliseconds(1))))) > 0
     }
 
-    /// `POLLRDHUP`, which Swift's Glibc leaves out.
+    /// `POLLRDHUP`, which Swift's Glibc lacks.
     private var hangUp: Int16 { 0x2000 }
 
     private static func open() throws -> Int32 {

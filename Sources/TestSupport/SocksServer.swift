@@ -1,17 +1,17 @@
 import Base
 
-/// A SOCKS 5 server (RFC 1928, RFC 1929) that leads every connection to the port asked for on 127.0.0.1, and remembers
-/// who was asked for.
+/// A SOCKS 5 server (RFC 1928, RFC 1929) that forwards every connection to the requested port on 127.0.0.1, and records
+/// the requested hosts.
 package final class SocksServer: Sendable {
     package let port: UInt16
     private let server: SocketServer
     private let asked: Locked<[String]>
 
-    /// - Parameter user: `user:password` that clients must send; nil for no authentication.
+    /// - Parameter user: The required `user:password`; `nil` for no authentication.
     package init(user: String? = nil) throws {
         let asked = Locked<[String]>([])
         self.asked = asked
-        // A client that breaks off ends its connection.
+        // A client that breaks off ends its connection only.
         server = try SocketServer(port: 0) { socket in
             try? Self.serve(socket, user: user) { text in asked.withLock { $0.append(text) } }
             socket.shutdown()
@@ -21,7 +21,7 @@ package final class SocksServer: Sendable {
 
     deinit { server.stop() }
 
-    /// `host:port` of each connection, as the clients wrote them.
+    /// The requested `host:port` of each connection.
     package var targets: [String] { asked.withLock { $0 } }
 
     private static func serve(_ socket: Socket, user: String?, _ note: (String) -> Void) throws {

@@ -4,8 +4,8 @@ import Glibc
 
 /// Starts processes from one thread that lives as long as this process.
 ///
-/// `setpriv --pdeathsig KILL` makes the kernel kill a child when the *thread* that started it ends, so that no test run,
-/// however it ends, leaves a process behind. Hence the one thread that never ends.
+/// `setpriv --pdeathsig KILL` makes the kernel kill a child when the *thread* that started it ends, so that a test run
+/// never leaves a process behind. Therefore the thread never ends.
 enum Spawner {
     struct Failed: Error, CustomStringConvertible {
         let code: Int32
@@ -13,24 +13,24 @@ enum Spawner {
     }
 
     private static let queue = Queue()
-    // Not of `Void`: ThreadSanitizer takes a value without bytes for whatever lies behind it.
+    // Not of `Void`: ThreadSanitizer mistakes a value without bytes for the memory after it.
     private static let lock = Locked(false)
 
-    /// Runs `body` while no process is started: between getting a descriptor and marking it close-on-exec.
+    /// Runs `body` while no process is started: between opening a descriptor and marking it close-on-exec.
     static func exclusively<Result>(_ body: () throws -> Result) rethrows -> Result {
         try lock.withLock { _ in Unowned(value: try body()) }.value
     }
 
-    // Unchecked: carries a result out of the lock within one thread.
+    // Unchecked: it carries a result out of the lock within one thread.
     private struct Unowned<Value>: @unchecked Sendable { let value: Value }
 
-    /// Where the sanitizers find their options, for a program that was built with one.
+    /// The variables with the sanitizers' options, for instrumented programs.
     private static let sanitizers = ["TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS"]
         .compactMap { (name: String) in getenv(name).map { "\(name)=\(String(cString: $0))" } }
 
-    /// Starts a program in a process group of its own, with pipes for what it writes.
+    /// Starts a program in a process group of its own, with pipes for its output.
     ///
-    /// - Parameter descriptors: More of ours, by the numbers under which the program gets them.
+    /// - Parameter descriptors: More descriptors of this process, by the numbers that the program gets.
     static func start(
         _ arguments: [String], environment: [String], descriptors: [Int32: Int32] = [:]
     ) async throws -> (pid: pid_t, output: Int32, errors: Int32) {
@@ -60,7 +60,7 @@ enum Spawner {
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, output.write, STDOUT_FILENO)
         posix_spawn_file_actions_adddup2(&actions, errors.write, STDERR_FILENO)
-        // First to numbers that none of them has, so that no copy takes the place of another's source.
+        // First to unused numbers, so that no copy replaces the source of another.
         for (offset, own) in descriptors.values.enumerated() {
             posix_spawn_file_actions_adddup2(&actions, own, 1000 + Int32(offset))
         }
@@ -68,7 +68,7 @@ enum Spawner {
             posix_spawn_file_actions_adddup2(&actions, 1000 + Int32(offset), number)
             posix_spawn_file_actions_addclose(&actions, 1000 + Int32(offset))
         }
-        // Sockets of Foundation's are not close-on-exec: a connection that a test closes would stay open in other tests'
+        // Foundation's sockets are not close-on-exec: a connection that a test closes would stay open in other tests'
         // children.
         posix_spawn_file_actions_addclosefrom_np(&actions, (descriptors.keys.max() ?? STDERR_FILENO) + 1)
         var attributes = posix_spawnattr_t()
@@ -94,7 +94,7 @@ enum Spawner {
         return (pid, output.read, errors.read)
     }
 
-    /// A pipe whose ends no child inherits by itself.
+    /// A pipe whose ends are not inherited.
     static func pipe() throws -> (read: Int32, write: Int32) {
         var ends: [Int32] = [0, 0]
         guard Glibc.pipe(&ends) == 0 else { throw Failed(code: errno) }
@@ -110,7 +110,7 @@ enum Spawner {
         return body(pointers)
     }
 
-    /// Work for the one thread.
+    /// The work of the thread.
     private final class Queue: Sendable {
         private let work = Locked<[@Sendable () -> Void]>([])
 

@@ -2,7 +2,7 @@ import Base
 import Formats
 import Glibc
 
-/// The machine's squid, run privately as an HTTP proxy without a cache, on a free loopback port.
+/// The machine's squid on a free loopback port, as an HTTP proxy without a cache.
 package final class Squid: Sendable {
     private static let binary = "/usr/sbin/squid"
     private static let helpers = "/usr/lib/squid"
@@ -11,7 +11,7 @@ package final class Squid: Sendable {
         access(binary, X_OK) == 0 && access("\(helpers)/basic_ncsa_auth", X_OK) == 0
         && access("/usr/bin/openssl", X_OK) == 0
 
-    /// How it knows its users: `u` with the password `p` in the realm `the proxy`.
+    /// The authentication of users: `u` with the password `p` in the realm `the proxy`.
     package enum Authentication: Sendable { case none, basic, digest }
 
     package let port: UInt16
@@ -19,20 +19,20 @@ package final class Squid: Sendable {
     private let process: ChildProcess
 
     package init(_ authentication: Authentication = .none) async throws {
-        // The user that squid becomes needs access, which not every folder of temporary files allows.
+        // Squid's user needs access, which not every temporary folder permits.
         let folder = TemporaryFolder(in: "/tmp")
         self.folder = folder
         let hash = try await ChildProcess.run(["/usr/bin/openssl", "passwd", "-apr1", "p"])
         folder.write(Array("u:".utf8) + hash, to: "users")
         let secret = Content.hex(Digest.of(Array("u:the proxy:p".utf8), .md5))
         folder.write(Array("u:the proxy:\(secret)\n".utf8), to: "digests")
-        // Squid refuses to be root, and the user that it becomes has to write its log.
+        // Squid refuses to run as root, and its user has to write its log.
         let unprivileged: uid_t = 65534
         var prefix: [String] = []
         if geteuid() == 0 {
             chmod(folder.path, 0o755)
             for name in ["", "/users", "/digests"] { chown("\(folder.path)\(name)", unprivileged, unprivileged) }
-            // The kernel forgets with whom to kill it when it becomes another user.
+            // The kernel clears the parent-death signal when the process changes its user.
             prefix = [
                 "/usr/bin/setpriv", "--reuid=\(unprivileged)", "--regid=\(unprivileged)", "--clear-groups",
                 "--pdeathsig", "KILL",
@@ -51,7 +51,7 @@ package final class Squid: Sendable {
         (port, self.process) = (ports[0], process)
     }
 
-    /// The lines of its log, one a request.
+    /// The lines of its log, one for each request.
     package var requests: [String] {
         String(decoding: readFile(folder.file("access.log")) ?? [], as: UTF8.self).split(separator: "\n").map(
             String.init)

@@ -1,22 +1,22 @@
 import Base
 import Glibc
 
-/// Cleans up what a program leaves behind, once it is told to or this process ends, be it by SIGKILL.
+/// Removes the remains of a program on request or at the end of this process, even by SIGKILL.
 ///
-/// A shell that waits for the end of a pipe, whose other end is nowhere but here.
+/// It is a shell that waits for the end of a pipe whose other end only this process has.
 final class Sweeper: Sendable {
     private let process: ChildProcess
-    /// The end of the pipe that is written to; nil once it is closed.
+    /// The writing end of the pipe; `nil` once it is closed.
     private let pipe: Locked<Int32?>
 
     /// - Parameters:
-    ///   - script: What the shell is to do then.
-    ///   - argument: What is `$0` in the script.
+    ///   - script: The script that the shell then runs.
+    ///   - argument: The value of `$0` in the script.
     init(_ script: String, _ argument: String) async throws {
         let ends = try Spawner.exclusively { try Spawner.pipe() }
         defer { close(ends.read) }
         do {
-            // It is the one child that outlives this process.
+            // The only child that outlives this process.
             process = try await ChildProcess(
                 [
                     "/usr/bin/setpriv", "--pdeathsig", "clear", "/bin/sh", "-c", "read -r nothing <&3\n\(script)",
@@ -31,7 +31,7 @@ final class Sweeper: Sendable {
 
     deinit { sweep() }
 
-    /// Has it done, and keeps the thread it is called on until it is.
+    /// Runs the script, and blocks the calling thread until its end.
     func sweep() {
         let end = pipe.withLock { pipe -> Int32? in
             defer { pipe = nil }

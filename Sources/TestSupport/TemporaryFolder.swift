@@ -1,12 +1,12 @@
 import Base
 import Glibc
 
-/// A folder of one test, removed with everything in it when the last reference goes.
+/// A folder of one test. Releasing the last reference removes it with its files.
 package final class TemporaryFolder: Sendable {
-    /// Absolute, without a slash at the end.
+    /// The absolute path, without a trailing slash.
     package let path: String
 
-    /// - Parameter place: A folder that is there; nil for that of temporary files (`TMPDIR`).
+    /// - Parameter place: An existing parent folder; `nil` for the default temporary folder (`TMPDIR`).
     package init(in place: String? = nil) {
         let place = place ?? getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(place)/urlsessiond-test-XXXXXX".utf8CString)
@@ -16,7 +16,7 @@ package final class TemporaryFolder: Sendable {
 
     deinit { removeTree(path) }
 
-    /// A folder to which no file of this one can be renamed, since it is on another filesystem; nil where there is none.
+    /// A folder on another filesystem, to which no file can be renamed; `nil` if there is none.
     package func onOtherFilesystem() -> TemporaryFolder? {
         var (own, other) = (stat(), stat())
         guard stat(path, &own) == 0 else { return nil }
@@ -29,7 +29,7 @@ package final class TemporaryFolder: Sendable {
     /// The path of `name` inside the folder.
     package func file(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Makes a folder inside, with those above it.
+    /// Creates a folder inside, with its parents.
     @discardableResult
     package func makeFolder(_ name: String) -> String {
         var current = path
@@ -44,7 +44,7 @@ package final class TemporaryFolder: Sendable {
     @discardableResult
     package func write(_ bytes: [UInt8], to name: String) -> String { write(bytes, to: name, O_TRUNC) }
 
-    /// Writes bytes behind those of a file inside.
+    /// Appends bytes to a file inside.
     package func append(_ bytes: [UInt8], to name: String) { _ = write(bytes, to: name, O_APPEND) }
 
     private func write(_ bytes: [UInt8], to name: String, _ mode: Int32) -> String {
@@ -62,16 +62,16 @@ package final class TemporaryFolder: Sendable {
     }
 }
 
-/// Removes a file. False when it was not there.
+/// Removes a file. False if it did not exist.
 package func removeFile(_ path: String) -> Bool { unlink(path) == 0 }
 
-/// How long a file is; nil when it is not there.
+/// The length of a file; `nil` if it does not exist.
 package func fileLength(_ path: String) -> Int? {
     var status = stat()
     return stat(path, &status) == 0 ? Int(status.st_size) : nil
 }
 
-/// The SHA-256 of a file in lower-case hex, or nil when it cannot be opened.
+/// The SHA-256 of a file in lower-case hex; `nil` if it cannot be opened.
 package func fileSHA256(_ path: String) -> String? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
@@ -86,7 +86,7 @@ package func fileSHA256(_ path: String) -> String? {
     }
 }
 
-/// All bytes of a file, or nil when it cannot be opened.
+/// All bytes of a file; `nil` if it cannot be opened.
 package func readFile(_ path: String) -> [UInt8]? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
@@ -116,7 +116,7 @@ private func removeTree(_ path: String) {
     rmdir(path)
 }
 
-/// What a folder holds.
+/// The entries of a folder.
 package func entries(of folder: String) -> [(name: String, isFolder: Bool)] {
     guard let stream = opendir(folder) else { return [] }
     defer { closedir(stream) }
@@ -133,8 +133,8 @@ package func entries(of folder: String) -> [(name: String, isFolder: Bool)] {
     return result
 }
 
-/// Makes a symbolic link. False when it cannot be made.
+/// Creates a symbolic link. False on failure.
 package func makeSymbolicLink(from path: String, to target: String) -> Bool { symlink(target, path) == 0 }
 
-/// Lets the owner run a file.
+/// Makes a file executable for its owner.
 package func makeExecutable(_ path: String) { chmod(path, 0o700) }

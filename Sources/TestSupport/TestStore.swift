@@ -3,32 +3,32 @@ import Glibc
 import SQL
 package import Store
 
-/// Where the stores of the tests are: in files, or on a server where `TEST_STORE` is `postgresql`.
+/// The place of the tests' stores: files, or a server if `TEST_STORE` is `postgresql`.
 package enum TestStore {
     package static let isOnServer = getenv("TEST_STORE").map { String(cString: $0) } == "postgresql"
 
-    /// How many nodes a service has, where its tests are to run on many (`TEST_NODES`): they share a server.
+    /// The number of a service's nodes, if its tests run on many (`TEST_NODES`): they share a server.
     package static let nodes = isOnServer ? getenv("TEST_NODES").flatMap { Int(String(cString: $0)) } ?? 1 : 1
 
-    /// The location that belongs to a folder; the same one for each store that is opened there.
+    /// The location of a folder's store; the same one for each store that is opened there.
     package static func location(in folder: TemporaryFolder) async throws -> Store.Location {
         guard isOnServer else { return .file(folder.file("test.db")) }
         return .server(PostgreSQLServer(try await connection(for: folder)), node: "test")
     }
 
-    /// The connection string of the database that belongs to a folder.
+    /// The connection string of a folder's database.
     package static func connection(for folder: TemporaryFolder) async throws -> String {
         try await databases.database(for: folder.path).connection
     }
 
-    /// A copy of a folder's store, even while it is in use. The copy lives for as long as the returned value.
+    /// A copy of a folder's store, even while it is in use. The copy exists as long as the returned value.
     package static func copy(of folder: TemporaryFolder) async throws -> (Store.Location, PostgreSQLDatabase) {
         let copy = try await databases.database(for: folder.path).copy()
         try await copy.query("DELETE FROM node")
         return (.server(PostgreSQLServer(copy.connection), node: "copy"), copy)
     }
 
-    /// What names the store of a data folder to a process, where a server has it already.
+    /// The variables that name a data folder's store to a process, if a server has it.
     static func environment(_ arguments: [String]) async throws -> [String: String] {
         guard let flag = arguments.firstIndex(of: "--data-dir"), flag + 1 < arguments.count else { return [:] }
         let folder = arguments[flag + 1].split(separator: "/").dropLast().joined(separator: "/")

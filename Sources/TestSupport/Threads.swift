@@ -23,7 +23,7 @@ private final class ThreadBody: Sendable {
     init(_ run: @escaping @Sendable () -> Void) { self.run = run }
 }
 
-// A C callback: the context is the retained body, which this call gives back.
+// A C callback. The context is the retained body, which this call releases.
 private func runThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     if let context { Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().run() }
     return nil

@@ -1,7 +1,7 @@
 import Base
 package import Core
 
-/// Signing and verifying by Standard Webhooks v1, written apart from the product's.
+/// Signing and verifying by Standard Webhooks v1, independent of the product's implementation.
 package enum WebhookSignature {
     /// The signature of one message: `v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`.
     package static func sign(secret: String, id: String, timestamp: String, body: [UInt8]) -> String? {
@@ -9,7 +9,7 @@ package enum WebhookSignature {
         return "v1," + Base64Text.encode(hmac(key: key, message: Array("\(id).\(timestamp).".utf8) + body))
     }
 
-    /// True when one of the signatures in the header is right for the secret.
+    /// Whether one of the header's signatures is right for the secret.
     package static func verifies(secret: String, fields: HTTPFields, body: [UInt8]) -> Bool {
         guard
             let id = fields["webhook-id"], let timestamp = fields["webhook-timestamp"], Int(timestamp) != nil,

@@ -91,7 +91,7 @@ extension TransferLoop {
         giveBack(running.handle, isSound: isSound)
         if running.receiving.answer?.hasTwoFramings ?? false {
             surroundings.log.warning(
-                "an answer named a length and came in chunks: the chunks were believed", ("host", exchange.url.host),
+                "a response had a Content-Length and chunks: the length was ignored", ("host", exchange.url.host),
                 ("port", exchange.url.port), ("pool", exchange.request.pool))
         }
         return result
@@ -149,12 +149,12 @@ extension TransferLoop {
     private func deliver(_ exchange: Exchange, _ result: ExchangeResult) {
         if result.outcome == .failed(.egressDenied), let denied = exchange.denied {
             surroundings.log.warning(
-                "an exchange was refused an address", ("host", exchange.url.host), ("address", denied.address),
+                "the egress policy refused an address", ("host", exchange.url.host), ("address", denied.address),
                 ("port", denied.port), ("pool", exchange.request.pool))
         }
         if result.outcome == .failed(.bodyDamaged) {
             surroundings.log.error(
-                "a body was not sent: it is not the one that was stored", ("host", exchange.url.host),
+                "a body was not sent: its file differs from the stored body", ("host", exchange.url.host),
                 ("pool", exchange.request.pool))
         }
         exchanges[exchange.id] = nil

@@ -31,6 +31,8 @@ package struct ServiceSettings: Sendable {
     package var contents: ContentsBucket?
     package var contentRetention = Duration.seconds(24 * 3600)
     package var unacknowledgedRetention = Duration.seconds(30 * 24 * 3600)
+    /// Bytes that the caches of all apps may hold together; 0 for none.
+    package var cacheCapacity: Int64 = 10 << 30
     /// Below this number of free bytes, new content waits and writes are refused.
     package var freeDiskFloor: Int64 = 1 << 30
     /// The maximum length of the content of a task without a limit of its own.

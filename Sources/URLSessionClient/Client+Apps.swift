@@ -1,11 +1,19 @@
 public import Wire
 
-/// The app itself and, for an operator's key, all apps.
+/// The app itself and, with an operator's key, all apps.
 extension Client {
+    /// What the cache of the app behind the key holds, and what it saved.
+    public func cacheUsage() async throws -> CacheUsage { try await send("GET", ["v1", "cache"]) }
+
+    /// Empties the cache of the app behind the key, or removes what is stored of one URL.
+    public func emptyCache(of url: String? = nil) async throws {
+        _ = try await exchange("DELETE", ["v1", "cache"], query: url.map { ["url": $0] } ?? [:])
+    }
+
     /// The app behind the key.
     public func app() async throws -> App { try await send("GET", ["v1", "app"]) }
 
-    /// Cancels every task of the app, and launches it no more until ``activate()``.
+    /// Cancels every task of the app, and does not launch it until ``activate()``.
     public func forceQuit() async throws -> App {
         try await send("POST", ["v1", "app", "force-quit"], mayTakeLong: true)
     }
@@ -23,7 +31,7 @@ extension Client {
     /// One app.
     public func app(_ identifier: String) async throws -> App { try await send("GET", ["v1", "apps", identifier]) }
 
-    /// Creates an app. Its key and its webhook's secret are in this answer only.
+    /// Creates an app. Its key and its webhook's secret are only in this response.
     public func createApp(_ app: AppCreation) async throws -> App {
         try await send("POST", ["v1", "apps"], body: app.jsonBytes)
     }
@@ -33,7 +41,7 @@ extension Client {
         try await send("PATCH", ["v1", "apps", identifier], body: change.jsonBytes)
     }
 
-    /// Cancels and forgets everything of an app.
+    /// Deletes an app with all its resources.
     public func deleteApp(_ identifier: String) async throws {
         _ = try await exchange("DELETE", ["v1", "apps", identifier])
     }
@@ -43,7 +51,7 @@ extension Client {
         try await page(["v1", "apps", identifier, "keys"], cursor, limit)
     }
 
-    /// Creates a key, which is in this answer only.
+    /// Creates a key, which is only in this response.
     public func createKey(_ key: AppKeyCreation = AppKeyCreation(), ofApp identifier: String) async throws -> AppKey {
         try await send("POST", ["v1", "apps", identifier, "keys"], body: key.jsonBytes)
     }

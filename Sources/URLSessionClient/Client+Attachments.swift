@@ -4,8 +4,8 @@ public import Wire
 extension Client {
     /// Attaches to a session for `ttl` seconds (5 to 900).
     ///
-    /// With `takeover` another process's lease ends. From then on acknowledging and completing need the `epoch` of the
-    /// current lease, so that the process that lost it is refused. Completing the launch `launchId` ends the lease.
+    /// `takeover` ends another process's lease. From then on acknowledging and completing require the `epoch` of the
+    /// current lease, so that the other process is refused. Completing the launch `launchId` releases the lease.
     public func attach(
         to session: String, ttl: Double = 30, launchId: String? = nil, takeover: Bool = false
     ) async throws -> Attachment {
@@ -23,9 +23,8 @@ extension Client {
         return try await send("POST", ["v1", "sessions", session, "attachment"], body: request.jsonBytes)
     }
 
-    /// Ends a lease early.
+    /// Releases a lease.
     public func detach(_ epoch: Int64, from session: String) async throws {
-        _ = try await exchange(
-            "DELETE", ["v1", "sessions", session, "attachment"], query: ["epoch": String(epoch)])
+        _ = try await exchange("DELETE", ["v1", "sessions", session, "attachment"], query: ["epoch": String(epoch)])
     }
 }

@@ -5,19 +5,20 @@ public import Wire
     import FoundationNetworking
 #endif
 
-/// What uploads send.
+/// The stored bodies of uploads.
 extension Client {
-    /// Stores a body for tasks to send.
+    /// Stores a body that tasks can send.
     public func storeBody(_ bytes: [UInt8], mediaType: String = "application/octet-stream") async throws -> StoredBody {
         try await send("POST", ["v1", "bodies"], body: bytes, mediaType: mediaType)
     }
 
-    /// Stores a file as a body for tasks to send. It is read and sent in pieces, so memory stays flat.
+    /// Stores a file as a body that tasks can send. The file is read and sent in pieces, so that memory use is
+    /// constant.
     ///
-    /// A service that goes away in between is waited for, a minute and a half at most; then it goes on where it was. When
-    /// this is cancelled the service forgets what it has.
+    /// If the service becomes unavailable, the call waits for up to a minute and a half, and resumes. A cancelled call
+    /// deletes the incomplete body.
     ///
-    /// - Parameter progress: Hears after each piece how many bytes are stored, and of how many.
+    /// - Parameter progress: Called after each piece with the stored and the total number of bytes.
     public func storeBody(
         fileAt path: String, mediaType: String = "application/octet-stream",
         progress: @Sendable (_ stored: Int64, _ length: Int64) -> Void = { _, _ in }
@@ -35,19 +36,19 @@ extension Client {
         do {
             return try await append(file, to: draft, length: length, progress)
         } catch {
-            // On its own, for this task is cancelled.
+            // A task of its own, because the current one is cancelled.
             _ = await Task.detached { try? await self.deleteBody(draft) }.value
             throw error
         }
     }
 
-    /// Length and digest of a body.
+    /// The length and digest of a body.
     public func body(_ id: String) async throws -> StoredBody { try await send("GET", ["v1", "bodies", id]) }
 
-    /// Forgets a body. Tasks that use it keep their bytes.
+    /// Deletes a body. Tasks that use it keep its bytes.
     public func deleteBody(_ id: String) async throws { _ = try await exchange("DELETE", ["v1", "bodies", id]) }
 
-    /// A page of the stored bodies: all, or only those that are complete or not, in use by a task or not.
+    /// A page of the stored bodies, optionally by completeness or by use.
     public func bodies(
         complete: Bool? = nil, inUse: Bool? = nil, cursor: String? = nil, limit: Int = 100
     ) async throws -> Page<ListedBody> {
@@ -91,7 +92,7 @@ extension Client {
                     return try Self.read(Array(reply.body))
                 }
             } catch {
-                // An append whose answer was lost is there already.
+                // The bytes of an append with a lost response are already stored.
                 let isThere = (error as? Problem)?.code == .uploadOffsetMismatch
                 if !isThere { try await patience.wait(after: error) }
                 guard let now = try await self.offset(ofBody: id, &patience) else {
@@ -103,7 +104,7 @@ extension Client {
         }
     }
 
-    /// How much of a draft has arrived, nil for all of it: the answer to an append may have been lost.
+    /// The received length of a draft; `nil` if it is complete. The response to an append may have been lost.
     private func offset(ofBody id: String, _ patience: inout Patience) async throws -> Int64? {
         while true {
             do {

@@ -5,22 +5,22 @@ public import Wire
     import FoundationNetworking
 #endif
 
-/// What finished tasks leave behind.
+/// The contents of finished tasks.
 ///
-/// Long contents are read in pieces, a request each, because URLSession keeps what it receives in memory until the answer
-/// is whole. So memory stays flat however long a content is, a slow disk slows the reading down, and a connection that
-/// breaks costs a piece.
+/// Long contents are read in pieces, with a request each, because URLSession keeps a response in memory until it is
+/// complete. Memory use is therefore constant for any length, a slow disk slows the reading down, and a broken
+/// connection costs one piece.
 extension Client {
     /// Consecutive bytes of a content.
     public struct Piece: Sendable {
-        /// Where they stand in the content.
+        /// The offset of the piece in the content.
         public let offset: Int64
         public let bytes: Data
         /// The length of the whole content.
         public let length: Int64
     }
 
-    /// Bytes of a piece.
+    /// The length of a piece in bytes.
     static let pieceLength = 4 << 20
 
     /// The bytes of a finished download, all of them in memory.
@@ -28,12 +28,13 @@ extension Client {
         try await exchange("GET", Self.contentPath(number, session))
     }
 
-    /// Hands on the bytes of a finished download (or of the answer to an upload) from an offset to the end, piece by piece.
+    /// Passes the bytes of a finished download (or of the response to an upload) from an offset to the end to `use`, in
+    /// pieces.
     ///
-    /// A service that goes away in between is waited for, a minute and a half at most.
+    /// If the service becomes unavailable, the call waits for up to a minute and a half.
     ///
-    /// - Throws: What `use` throws, which ends the reading; ``Wire/Problem``, for instance because the content expired;
-    ///   ``ClientError/contentChanged`` when another content took its place.
+    /// - Throws: The errors of `use`, which end the reading; ``Wire/Problem``, for instance if the content expired;
+    ///   ``ClientError/contentChanged`` if the task has another content.
     public func content(
         ofTask number: Int64, in session: String, from offset: Int64 = 0, each use: (Piece) throws -> Void
     ) async throws {
@@ -56,18 +57,18 @@ extension Client {
         }
     }
 
-    /// Saves the content of a finished task in a file, which appears whole or not at all, and is on its disk when this
-    /// returns.
+    /// Saves the content of a finished task in a file, which appears completely or not at all, and is synced when the
+    /// call returns.
     ///
-    /// Until then the bytes lie beside it in `.NAME.part-DIGEST`. When this is cancelled or the process ends they stay
-    /// there, and the next call for the same content and file goes on behind them, and compares the digest.
+    /// Until then the bytes are beside it in `.NAME.part-DIGEST`. They stay there after a cancellation or the end of
+    /// the process. The next call for the same content and file resumes, and compares the digest.
     ///
     /// - Parameters:
-    ///   - path: Of the file. Its folder must exist.
-    ///   - replacing: Whether a file of that name may be replaced; else it stays, and this throws.
-    ///   - progress: Hears after each piece how many bytes are there, and of how many.
-    /// - Returns: How long the content is, and its digest.
-    /// - Throws: ``ClientError/file(_:code:)`` with `EEXIST` where there is a file of that name.
+    ///   - path: The path of the file. Its folder must exist.
+    ///   - replacing: Whether an existing file of that name is replaced; otherwise the call throws.
+    ///   - progress: Called after each piece with the saved and the total number of bytes.
+    /// - Returns: The length and digest of the content.
+    /// - Throws: ``ClientError/file(_:code:)`` with `EEXIST` if a file of that name exists.
     @discardableResult
     public func content(
         ofTask number: Int64, in session: String, to path: String, replacing: Bool = false,
@@ -91,7 +92,7 @@ extension Client {
             }
         }
         if isResumed, content.digest.algorithm == .sha256, try file.sha256() != content.digest.value {
-            // What lay there was no beginning of it: a crash of the machine can leave such.
+            // The file was no beginning of the content. A crash of the machine can leave such a file.
             LocalFile.remove(part)
             return try await self.content(
                 ofTask: number, in: session, to: path, replacing: replacing, progress: progress)
@@ -100,8 +101,7 @@ extension Client {
         return content
     }
 
-    /// Whether the file at a path has the bytes of a content, as its length and its SHA-256 tell; `false` where there is no
-    /// such file or another digest.
+    /// Whether the file at a path has the length and SHA-256 of a content; `false` if there is no such file.
     package static func file(_ path: String, has content: Content) -> Bool {
         guard content.digest.algorithm == .sha256 else { return false }
         do {
@@ -112,8 +112,7 @@ extension Client {
         }
     }
 
-    /// Whether the file in which a content was saved still has it. Of a content with another digest than SHA-256 the length
-    /// has to do.
+    /// Whether the file in which a content was saved still has it. Without a SHA-256 only the length is compared.
     package static func file(_ path: String, stillHas content: Content) -> Bool {
         guard content.digest.algorithm != .sha256 else { return file(path, has: content) }
         return (try? LocalFile(reading: path).length()) == content.length
@@ -124,7 +123,7 @@ extension Client {
         try await send("POST", Self.contentPath(number, session) + ["claim"])
     }
 
-    /// Frees the contents of all tasks of a session that match.
+    /// Frees the contents of all matching tasks of a session.
     public func claimContents(
         ofTasks selection: TaskSelection = TaskSelection(), in session: String
     ) async throws -> SelectionAnswer {
@@ -132,7 +131,7 @@ extension Client {
             "POST", ["v1", "sessions", session, "tasks", "claim"], body: selection.jsonBytes, mayTakeLong: true)
     }
 
-    /// - Returns: nil when there is nothing behind the offset.
+    /// - Returns: `nil` if there are no bytes after the offset.
     private func piece(
         ofTask number: Int64, in session: String, at offset: Int64, tag: String?
     ) async throws -> (Piece, tag: String?)? {
@@ -151,13 +150,13 @@ extension Client {
         return (Piece(offset: offset, bytes: reply.body, length: length), reply.field("ETag"))
     }
 
-    /// The length of the whole in `bytes 0-99/1000`; nil where another range is told.
+    /// The total length in `bytes 0-99/1000`; `nil` if the field names another range.
     private static func length(inRange field: String?, from offset: Int64) -> Int64? {
         guard let field, field.hasPrefix("bytes \(offset)-") else { return nil }
         return field.split(separator: "/").last.flatMap { Int64($0) }
     }
 
-    private static func contentPath(_ number: Int64, _ session: String) -> [String] {
+    static func contentPath(_ number: Int64, _ session: String) -> [String] {
         ["v1", "sessions", session, "tasks", String(number), "content"]
     }
 }

@@ -1,13 +1,13 @@
 public import Wire
 
-/// Credentials that the service keeps and uses without asking.
+/// Credentials that the service stores and uses without a question.
 extension Client {
     /// A page of the stored credentials, without their secrets.
     public func credentials(cursor: String? = nil, limit: Int = 100) async throws -> Page<StoredCredential> {
         try await page(["v1", "credentials"], cursor, limit)
     }
 
-    /// Stores a credential, in place of the one for the same protection space.
+    /// Stores a credential, which replaces that of the same protection space.
     public func storeCredential(
         _ credential: Credential, for space: ProtectionSpace
     ) async throws -> StoredCredential {
@@ -15,7 +15,7 @@ extension Client {
         return try await send("POST", ["v1", "credentials"], body: creation.jsonBytes)
     }
 
-    /// Forgets a credential.
+    /// Deletes a credential.
     public func deleteCredential(_ credentialIdentifier: String) async throws {
         _ = try await exchange("DELETE", ["v1", "credentials", credentialIdentifier])
     }
@@ -25,7 +25,7 @@ extension Client {
         try await send("GET", ["v1", "credentials", credentialIdentifier])
     }
 
-    /// Forgets all credentials of a host, or of the protection spaces there that match what else is given.
+    /// Deletes all credentials of a host, or those of its protection spaces that match the other parameters.
     public func deleteCredentials(
         ofHost host: String, port: Int? = nil, protocol: String? = nil, realm: String? = nil,
         authenticationMethod: AuthenticationMethod? = nil

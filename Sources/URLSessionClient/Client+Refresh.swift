@@ -2,19 +2,19 @@ public import Wire
 
 /// Background App Refresh.
 extension Client {
-    /// How often the app is woken to fetch, when next, and how the last fetches ended.
+    /// The refresh interval, the next fetch, and the results of the last ones.
     public func backgroundRefresh() async throws -> BackgroundRefresh {
         try await send("GET", ["v1", "app", "background-refresh"])
     }
 
-    /// Sets how often the app wants to be woken to fetch; the default is `never`.
+    /// Sets the minimum interval between fetches; the default is `never`.
     public func setMinimumBackgroundFetchInterval(_ interval: FetchInterval) async throws -> BackgroundRefresh {
         try await send(
             "PUT", ["v1", "app", "background-refresh"],
             body: BackgroundRefreshChange(minimumBackgroundFetchInterval: interval).jsonBytes)
     }
 
-    /// Wakes the app to fetch now, whatever its interval.
+    /// Starts a fetch now, whatever the interval.
     public func simulateFetch() async throws -> Launch {
         try await send("POST", ["v1", "app", "background-refresh", "simulate"])
     }

@@ -1,15 +1,15 @@
 public import Wire
 
-/// Contents as files of a folder, as programs save them that receive launches.
+/// Saving contents as files of a folder, for programs that receive launches.
 extension Client {
-    /// Saves the content of a download that succeeded in a folder, under the name that the rule of `docs/webhooks.md`,
-    /// "Names of saved files", gives it. A repeated call for the same event finds the file and changes nothing.
+    /// Saves the content of a successful download in a folder, named by the rule of `docs/webhooks.md`, "Names of saved
+    /// files". A repeated call for the same event finds the file and changes nothing.
     ///
     /// - Parameters:
     ///   - event: The event. Only `task.didFinishDownloading` has a content.
     ///   - folder: The folder, which must exist.
-    /// - Returns: The path of the file; `nil` for another event, for the page of an error, and where there is no content any
-    ///   more.
+    /// - Returns: The path of the file; `nil` for another event, for an error page, and if the content is no longer
+    ///   kept.
     @discardableResult
     public func saveContent(of event: Event, in folder: String) async throws -> String? {
         guard event.type == .taskDidFinishDownloading, let number = event.taskIdentifier else { return nil }

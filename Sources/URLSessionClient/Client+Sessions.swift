@@ -1,8 +1,8 @@
 public import Wire
 
-/// What a session can be told besides.
+/// Other commands for sessions.
 extension Client {
-    /// Creates a session; unlike ``openSession(_:configuration:description:)`` it refuses one that is there.
+    /// Creates a session. Unlike ``openSession(_:configuration:description:)`` it refuses an existing one.
     public func createSession(_ session: SessionCreation = SessionCreation()) async throws -> Session {
         try await send("POST", ["v1", "sessions"], body: session.jsonBytes)
     }
@@ -12,7 +12,7 @@ extension Client {
         try await send("PATCH", ["v1", "sessions", identifier], body: change.jsonBytes)
     }
 
-    /// Empties the session's cookies and credentials and closes its connections. Partial downloads stay.
+    /// Deletes the session's cookies and credentials and closes its connections. Partial downloads stay.
     public func resetSession(_ identifier: String) async throws -> Session {
         try await send("POST", ["v1", "sessions", identifier, "reset"])
     }

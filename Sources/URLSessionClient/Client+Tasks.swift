@@ -7,16 +7,16 @@ extension Client {
         try await send("POST", ["v1", "sessions", session, "tasks"], body: task.jsonBytes)
     }
 
-    /// Creates all tasks or none. Those with a `clientTaskId` that is there already come as they are.
+    /// Creates all tasks or none. Those whose `clientTaskId` exists are returned unchanged.
     public func createTasks(_ tasks: [TaskCreation], in session: String) async throws -> Batch {
         try await send(
             "POST", ["v1", "sessions", session, "tasks", "batch"], body: BatchCreation(tasks: tasks).jsonBytes,
             mayTakeLong: true)
     }
 
-    /// Creates any number of tasks, each for itself. They are committed as they arrive.
+    /// Creates any number of tasks independently. They are committed as they arrive.
     ///
-    /// - Returns: What became of each, in order. Those with a `clientTaskId` may be sent again.
+    /// - Returns: The result of each, in order. Those with a `clientTaskId` may be sent again.
     public func createEach(_ tasks: [TaskCreation], in session: String) async throws -> [LineResult] {
         let lines = tasks.flatMap { $0.jsonBytes + [UInt8(ascii: "\n")] }
         let answer = try await exchange(
@@ -31,7 +31,7 @@ extension Client {
             "POST", ["v1", "sessions", session, "tasks"], body: document, mediaType: "application/metalink4+xml")
     }
 
-    /// One task: as it is now or, with `waiting` seconds (0 to 60), once it completes.
+    /// One task: its current state or, with `waiting` seconds (0 to 60), its state after completion.
     public func task(_ number: Int64, in session: String, waiting: Int = 0) async throws -> SessionTask {
         try await send(
             "GET", ["v1", "sessions", session, "tasks", String(number)],
@@ -53,27 +53,27 @@ extension Client {
             ])
     }
 
-    /// What a task can be told to do.
+    /// A command for a task.
     public enum Command: String, Sendable, CaseIterable {
-        /// Stops it, bytes kept.
+        /// Stops the task and keeps its bytes.
         case suspend
-        /// Starts it, or tries again at once.
+        /// Starts the task, or retries at once.
         case resume
-        /// Ends it.
+        /// Ends the task.
         case cancel
-        /// Makes a new task of one that is completed.
+        /// Creates a new task from a completed one.
         case retry
     }
 
-    /// Suspends, resumes or cancels a task; `retry` answers with the new one.
+    /// Suspends, resumes or cancels a task; `retry` returns the new one.
     ///
-    /// - Parameter number: The service's number of the task: ``BackgroundSessionTask/number`` of a session object's, not its
-    ///   `taskIdentifier`.
+    /// - Parameter number: The service's number of the task: ``BackgroundSessionTask/number`` of a session object's
+    ///   task, not its `taskIdentifier`.
     public func command(_ command: Command, task number: Int64, in session: String) async throws -> SessionTask {
         try await send("POST", ["v1", "sessions", session, "tasks", String(number), command.rawValue])
     }
 
-    /// Tells all tasks of a session that match.
+    /// Sends a command to all matching tasks of a session.
     public func command(
         _ command: Command, tasks selection: TaskSelection = TaskSelection(), in session: String
     ) async throws -> SelectionAnswer {
@@ -82,12 +82,12 @@ extension Client {
         )
     }
 
-    /// Changes what may be changed of a task that is not completed.
+    /// Changes the changeable members of an unfinished task.
     public func change(_ change: TaskChange, ofTask number: Int64, in session: String) async throws -> SessionTask {
         try await send("PATCH", ["v1", "sessions", session, "tasks", String(number)], body: change.jsonBytes)
     }
 
-    /// Cancels a download so that ``Wire/TaskCreation/download(resumeData:)`` goes on from there.
+    /// Cancels a download so that ``Wire/TaskCreation/download(resumeData:)`` can resume it.
     public func cancelByProducingResumeData(_ number: Int64, in session: String) async throws -> ResumeDataAnswer {
         let cancellation = TaskCancellation { $0.byProducingResumeData = true }
         return try await send(

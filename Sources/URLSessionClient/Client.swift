@@ -5,25 +5,25 @@ public import Wire
     import FoundationNetworking
 #endif
 
-/// A client of `urlsessiond`: one app, by its API key.
+/// A client of `urlsessiond` for one app, which its API key identifies.
 ///
 ///     let client = Client(url: URL(string: "http://127.0.0.1:8080")!, key: "dev")
 ///     let session = try await client.openSession("com.example.bg")
 ///     let task = try await client.createTask(.download(TransferRequest(url: "https://example.com/a")), in: "com.example.bg")
 ///     for try await event in client.events(of: "com.example.bg") { … }
 ///
-/// Every call throws ``Wire/Problem`` when the service refuses, ``ClientError`` when its answer cannot be read, and
-/// `URLError` when there is none. Calls of operators (``apps(cursor:limit:)`` and those beside it) take the admin key.
+/// Every call throws ``Wire/Problem`` if the service refuses, ``ClientError`` if its response cannot be read, and
+/// `URLError` if there is none. Calls of operators (``apps(cursor:limit:)`` and the following) require the admin key.
 public struct Client: Sendable {
-    /// Where the service listens, without a slash at the end.
+    /// The URL of the service, without a trailing slash.
     let base: String
     private let key: String
     let openSessions = OpenSessions()
 
-    /// Makes a client.
+    /// Creates a client.
     ///
     /// - Parameters:
-    ///   - url: Where the service listens, without `/v1`.
+    ///   - url: The URL of the service, without `/v1`.
     ///   - key: The app's API key.
     public init(url: URL, key: String) {
         self.init(base: url.absoluteString, key: key)
@@ -34,7 +34,7 @@ public struct Client: Sendable {
         self.key = key
     }
 
-    /// No cache and no cookies: what is asked of a service is asked anew.
+    /// No cache and no cookies: every request reaches the service.
     private static let session: URLSession = {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
@@ -56,7 +56,7 @@ public struct Client: Sendable {
         return try await send("PUT", ["v1", "sessions", identifier], body: put.jsonBytes)
     }
 
-    /// One session: as it is now or, with `waiting` seconds (0 to 60), once none of its tasks runs.
+    /// One session: its current state or, with `waiting` seconds (0 to 60), its state when none of its tasks runs.
     public func session(_ identifier: String, waiting: Int = 0) async throws -> Session {
         try await send(
             "GET", ["v1", "sessions", identifier], query: waiting > 0 ? ["wait": String(waiting)] : [:],
@@ -68,17 +68,17 @@ public struct Client: Sendable {
         try await page(["v1", "sessions"], cursor, limit)
     }
 
-    /// Lets the session's tasks finish and takes no new ones.
+    /// Lets the session's tasks finish and accepts no new ones.
     public func finishTasksAndInvalidate(_ identifier: String) async throws -> Session {
         try await send("POST", ["v1", "sessions", identifier, "finish-tasks-and-invalidate"])
     }
 
-    /// Cancels the session's tasks and ends it.
+    /// Cancels the session's tasks and invalidates it.
     public func invalidateAndCancel(_ identifier: String) async throws -> Session {
         try await send("POST", ["v1", "sessions", identifier, "invalidate-and-cancel"], mayTakeLong: true)
     }
 
-    /// Cancels the session's tasks, ends it, and forgets it with all its contents.
+    /// Cancels the session's tasks, and deletes the session with all its contents.
     public func deleteSession(_ identifier: String) async throws {
         _ = try await exchange("DELETE", ["v1", "sessions", identifier])
     }
@@ -107,7 +107,7 @@ public struct Client: Sendable {
         } while cursor != nil
     }
 
-    /// The value of a filter that takes several words; `nil` for none, which leaves it out.
+    /// The value of a filter with several words; `nil` for none, so that it is left out.
     static func list(_ words: [String]) -> String? { words.isEmpty ? nil : words.joined(separator: ",") }
 
     func send<Answer: JSONReadable>(
@@ -119,20 +119,20 @@ public struct Client: Sendable {
         return try Self.read(bytes)
     }
 
-    /// Opens a connection for a request that the service answers late, by one that it answers at once.
+    /// Opens a connection for a slow request, with a request that the service answers at once.
     ///
-    /// On Linux a URLSession asks without a pause whether a new connection can be written to until the first response over
-    /// that connection is whole (`_SocketSources` of swift-corelibs-foundation), which takes a whole processor. A later
-    /// request over the same connection is free of that.
+    /// On Linux a URLSession polls without a pause whether a new connection is writable until its first response is
+    /// complete (`_SocketSources` of swift-corelibs-foundation), which uses a whole processor. A later request on the
+    /// same connection does not have this defect.
     private func knock() async {
         guard var request = try? request("GET", ["healthz"]) else { return }
         request.timeoutInterval = 15
         _ = try? await answer(to: request)
     }
 
-    /// One request; the body of its answer, or the problem it tells.
+    /// Sends one request, and returns the body of its response or throws its problem.
     ///
-    /// - Parameter mayTakeLong: Whether the service may answer late: a held request, or one for any number of tasks.
+    /// - Parameter mayTakeLong: Whether the response may be slow: to a held request, or to a command for many tasks.
     func exchange(
         _ method: String, _ path: [String], query: [String: String] = [:], body: [UInt8]? = nil,
         mediaType: String = "application/json", mayTakeLong: Bool = false
@@ -146,7 +146,7 @@ public struct Client: Sendable {
         return Array(try await answer(to: request).body)
     }
 
-    /// The answer to a request, or the problem it tells.
+    /// Sends a request, and returns its response or throws its problem.
     func answer(to request: URLRequest) async throws -> Reply {
         let (data, response) = try await WholeAnswer.of(request, in: Self.session)
         let head = response as? HTTPURLResponse
@@ -155,7 +155,7 @@ public struct Client: Sendable {
         return Reply(status: status, head: head, body: data)
     }
 
-    /// A successful answer.
+    /// A successful response.
     struct Reply {
         let status: Int
         let head: HTTPURLResponse?
@@ -175,7 +175,7 @@ public struct Client: Sendable {
         return request
     }
 
-    /// The error of an answer that is no success.
+    /// The error of an unsuccessful response.
     static func refusal(_ status: Int, _ body: [UInt8]) -> any Error {
         (try? Problem(parsing: body, .tolerant)) ?? ClientError.status(status)
     }
@@ -204,19 +204,19 @@ public struct Client: Sendable {
     }
 }
 
-/// What went wrong between the client and the service.
+/// An error between the client and the service.
 public enum ClientError: Error, Sendable, Hashable {
-    /// The URL of the client, which is none of a service.
+    /// The client's URL is not the URL of a service.
     case badURL(String)
-    /// A status that is no success, without a problem that could be read.
+    /// An unsuccessful status without a readable problem.
     case status(Int)
-    /// An answer that is not what the route answers.
+    /// A response that does not fit its route.
     case unreadableAnswer(String)
     /// A stream of events that ended. ``EventStream`` connects again by itself.
     case streamEnded
-    /// The task has no content to be read.
+    /// The task has no content.
     case noContent
-    /// The content is not the one that was begun.
+    /// The content changed while it was read.
     case contentChanged
     /// A file that could not be read or written; `code` is the system's `errno`.
     case file(String, code: Int32)

@@ -2,10 +2,10 @@ public import Foundation
 public import Wire
 
 extension Problem: LocalizedError {
-    /// What was wrong, and what to do.
+    /// The fault and its remedy.
     public var errorDescription: String? { text }
 
-    /// The detail without the pointer that it begins with, which is about the JSON that this library has sent.
+    /// The detail without its initial pointer, which refers to the JSON that this library has sent.
     var text: String {
         guard let pointer = errors.first?.pointer, !pointer.isEmpty, detail.hasPrefix("\(pointer): ") else {
             return detail
@@ -17,16 +17,16 @@ extension Problem: LocalizedError {
 }
 
 extension ClientError: LocalizedError {
-    /// What went wrong, for a person.
+    /// A description for people.
     public var errorDescription: String? {
         switch self {
-        case .badURL(let text): "\"\(text)\" is no URL of a service: it must begin with http:// or https://."
-        case .status(let status): "The service answered \(status) and did not say why."
+        case .badURL(let text): "\"\(text)\" is not the URL of a service: it must begin with http:// or https://."
+        case .status(let status): "The service answered \(status) without a reason."
         case .unreadableAnswer(let text):
-            "No answer of urlsessiond, which may listen at another port or without /v1: \(text)"
+            "The response is not from urlsessiond, which may listen at another port or without /v1: \(text)"
         case .streamEnded: "The stream of events ended."
         case .noContent: "The task has no content: none was received, or it was claimed, or it expired."
-        case .contentChanged: "The content is not the one that was begun."
+        case .contentChanged: "The content changed while it was read."
         case .file(let path, let code): "\(path): \(String(cString: strerror(code)))"
         case .fileShrank(let path): "\(path) became shorter while it was sent."
         }
@@ -34,14 +34,14 @@ extension ClientError: LocalizedError {
 }
 
 extension WebhookError: LocalizedError {
-    /// What is wrong, for a person.
+    /// A description for people.
     public var errorDescription: String? {
         switch self {
-        case .unusableSecret: "A webhook secret is whsec_ and base64 behind it, as the service gave it."
+        case .unusableSecret: "A webhook secret is whsec_ followed by base64, as the service returned it."
         case .incompleteHeaders: "A header field of the webhook's signature is missing or wrong."
         case .wrongTime: "The webhook was signed too long ago, or in the future."
         case .wrongSignature: "The webhook was not signed with one of the secrets."
-        case .unreadable: "The webhook is signed, but its body is none of a webhook."
+        case .unreadable: "The webhook is signed, but its body is not that of a webhook."
         }
     }
 }

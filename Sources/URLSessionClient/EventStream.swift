@@ -5,11 +5,11 @@ public import Wire
     import FoundationNetworking
 #endif
 
-/// A session's events as they happen, kept ones in order and live ones between them. The sequence has no end.
+/// A session's events as they occur: stored ones in order and live ones between them. The sequence has no end.
 ///
-/// The app counts as attached while it is read, and is not launched. A connection that breaks, or a service that
-/// restarts, is connected to again, after the last kept event that was handed out: none is lost and none comes twice.
-/// Live events (without ``Wire/Event/seq``), such as progress, are lost in between.
+/// While the sequence is read, the app counts as attached and is not launched. After a broken connection or a restart
+/// of the service the stream reconnects after the last returned stored event: none is lost or repeated. Live events
+/// (without ``Wire/Event/seq``), such as progress, are lost in between.
 public struct EventStream: AsyncSequence, Sendable {
     let client: Client
     let session: String
@@ -18,14 +18,14 @@ public struct EventStream: AsyncSequence, Sendable {
     /// Connects with the first call of `next()`.
     public func makeAsyncIterator() -> Iterator { Iterator(client: client, session: session, after: after) }
 
-    /// The place of one reader. Its connection closes when it is released.
+    /// The position of one reader. Its connection closes when it is released.
     public struct Iterator: AsyncIteratorProtocol {
         private let client: Client
         private let session: String
         private var last: Int64?
         private var answer: AsyncThrowingStream<StreamedAnswer.Piece, any Error>.Iterator?
         private var parser = ServerSentEvents()
-        /// Events read and not handed out yet, the next one last.
+        /// Events that were read and not returned yet, the next one last.
         private var read: [Event] = []
         private var patience = Patience()
 
@@ -35,10 +35,10 @@ public struct EventStream: AsyncSequence, Sendable {
             last = after
         }
 
-        /// The next event, once there is one.
+        /// The next event; waits until there is one.
         ///
-        /// - Throws: `CancellationError` when the task is cancelled; ``Wire/Problem`` when the service refuses for good, for
-        ///   instance because the events to go on with have been dropped.
+        /// - Throws: `CancellationError` when the task is cancelled; ``Wire/Problem`` when the service refuses for
+        ///   good, for instance because the next events have expired.
         public mutating func next() async throws -> Event? {
             while true {
                 try Task.checkCancellation()
@@ -52,7 +52,7 @@ public struct EventStream: AsyncSequence, Sendable {
             }
         }
 
-        /// Reads more, connecting where there is no connection; waits where there is none to have.
+        /// Reads more events. Connects first, or waits if the service is unavailable.
         private mutating func readOn() async throws {
             do {
                 guard answer != nil else { return try await connect() }
@@ -70,12 +70,12 @@ public struct EventStream: AsyncSequence, Sendable {
             var headers = ["Accept": "text/event-stream"]
             headers["Last-Event-ID"] = last.map { String($0) }
             var request = try client.request("GET", ["v1", "sessions", session, "events"], headers: headers)
-            // The service says something every 15 s.
+            // The service sends a heartbeat every 15 s.
             request.timeoutInterval = 60
             var knock = try client.request("GET", ["healthz"])
             knock.timeoutInterval = 15
             var pieces = StreamedAnswer.open(request, after: knock).makeAsyncIterator()
-            guard case .status(let status)? = try await pieces.next() else { throw ClientError.streamEnded }
+            guard case .head(let status, _, _)? = try await pieces.next() else { throw ClientError.streamEnded }
             guard status == 200 else {
                 var body: [UInt8] = []
                 while case .bytes(let bytes)? = try await pieces.next() { body += bytes }

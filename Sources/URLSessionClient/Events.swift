@@ -1,6 +1,7 @@
 public import Wire
 
-/// A session's events in order, read by long polls. The sequence has no end: while the service is away, it waits.
+/// A session's events in order, read with long polls. The sequence has no end: it waits while the service is
+/// unavailable.
 public struct Events: AsyncSequence, Sendable {
     let client: Client
     let session: String
@@ -8,13 +9,13 @@ public struct Events: AsyncSequence, Sendable {
     /// Starts after the last acknowledged event.
     public func makeAsyncIterator() -> Iterator { Iterator(client: client, session: session) }
 
-    /// The place of one reader.
+    /// The position of one reader.
     public struct Iterator: AsyncIteratorProtocol {
         let client: Client
         let session: String
         private var last: Int64?
         private var patience = Patience()
-        /// Events read and not handed out yet, the next one last.
+        /// Events that were read and not returned yet, the next one last.
         private var read: [Event] = []
 
         init(client: Client, session: String) {
@@ -22,7 +23,7 @@ public struct Events: AsyncSequence, Sendable {
             self.session = session
         }
 
-        /// The next event, once there is one.
+        /// The next event; waits until there is one.
         ///
         /// - Throws: `CancellationError` when the task is cancelled; ``Wire/Problem`` when the service refuses for good.
         public mutating func next() async throws -> Event? {

@@ -1,7 +1,7 @@
-// Who speaks with the service needs the words it speaks in.
+// Users of the client need the shapes of the API.
 @_exported public import Wire
 
 #if canImport(FoundationNetworking)
-    // What the delegates get, such as HTTPURLResponse, has its members there.
+    // Types of the delegates' parameters, such as HTTPURLResponse, are declared there.
     @_exported public import FoundationNetworking
 #endif

@@ -12,7 +12,7 @@ struct LocalFile: ~Copyable {
     private let path: String
     private let descriptor: Int32
 
-    /// What `EEXIST` is, for errors.
+    /// The value of `EEXIST`, for errors.
     static let alreadyExists = EEXIST
 
     init(reading path: String) throws(ClientError) {
@@ -21,7 +21,7 @@ struct LocalFile: ~Copyable {
         guard descriptor >= 0 else { throw .file(path, code: errno) }
     }
 
-    /// Opens a file to write, and makes it where there is none. What is in it stays. No link is followed.
+    /// Opens a file for writing, and creates it if it does not exist. Its content stays. Links are not followed.
     init(writing path: String) throws(ClientError) {
         self.path = path
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o666)
@@ -42,7 +42,7 @@ struct LocalFile: ~Copyable {
         guard ftruncate(descriptor, 0) == 0 else { throw .file(path, code: errno) }
     }
 
-    /// So many bytes from an offset.
+    /// Reads up to `count` bytes from an offset.
     func read(at offset: Int64, count: Int) throws(ClientError) -> Data {
         var data = Data(count: count)
         var done = 0
@@ -61,15 +61,14 @@ struct LocalFile: ~Copyable {
         var done = 0
         while done < data.count {
             let written = data.withUnsafeBytes { buffer in
-                pwrite(
-                    descriptor, buffer.baseAddress.map { $0 + done }, data.count - done, off_t(offset) + off_t(done))
+                pwrite(descriptor, buffer.baseAddress.map { $0 + done }, data.count - done, off_t(offset) + off_t(done))
             }
             guard written >= 0 || errno == EINTR else { throw .file(path, code: errno) }
             done += max(written, 0)
         }
     }
 
-    /// The digest of all of it, in lower-case hex.
+    /// The digest of the whole file, in lower-case hex.
     func sha256() throws(ClientError) -> String {
         var (digest, place, length) = (SHA256(), Int64(0), try length())
         while place < length {
@@ -80,9 +79,9 @@ struct LocalFile: ~Copyable {
         return digest.finish().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    /// Waits until all of it is on the disk, and gives it another name in the same folder, which is there then, too.
+    /// Syncs the file, renames it in its folder, and syncs the folder.
     ///
-    /// - Throws: `EEXIST` where there is a file of that name that may not be replaced, also one that came just now.
+    /// - Throws: `EEXIST` if a file of that name exists and may not be replaced, even if it was created just now.
     func publish(as name: String, replacing: Bool) throws(ClientError) {
         guard fsync(descriptor) == 0 else { throw .file(path, code: errno) }
         try rename(to: name, replacing: replacing)
@@ -90,7 +89,7 @@ struct LocalFile: ~Copyable {
         let opened = open(folder, O_RDONLY | O_CLOEXEC)
         guard opened >= 0 else { throw .file(folder, code: errno) }
         defer { close(opened) }
-        // Some file systems sync folders by themselves, and say so.
+        // Some file systems sync folders themselves and return EINVAL.
         guard fsync(opened) == 0 || errno == EINVAL else { throw .file(folder, code: errno) }
     }
 
@@ -104,7 +103,7 @@ struct LocalFile: ~Copyable {
             return
         }
         guard errno != EEXIST else { throw .file(name, code: EEXIST) }
-        // A file system without links.
+        // The file system has no hard links.
         guard !Self.exists(name) else { throw .file(name, code: EEXIST) }
         guard moveFile(path, name) == 0 else { throw .file(name, code: errno) }
     }
@@ -120,7 +119,7 @@ struct LocalFile: ~Copyable {
         path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
     }
 
-    /// `FOLDER/.NAME` with an ending, no longer than file systems take.
+    /// `FOLDER/.NAME` with an ending, within the length limit of file systems.
     static func neighbour(of path: String, ending: String) -> String {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         let folder = parts.dropLast().map { $0 + "/" }.joined()
@@ -130,5 +129,5 @@ struct LocalFile: ~Copyable {
     }
 }
 
-/// The system's `rename`, which a method of that name hides.
+/// The system's `rename`, which is shadowed by a method of that name.
 private func moveFile(_ path: String, _ name: String) -> Int32 { rename(path, name) }

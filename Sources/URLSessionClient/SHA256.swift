@@ -6,11 +6,11 @@ package struct SHA256 {
         0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19,
     ]
     private var schedule = [UInt32](repeating: 0, count: 64)
-    /// Bytes that do not fill a block yet.
+    /// Bytes of an incomplete block.
     private var rest: [UInt8] = []
     private var length: UInt64 = 0
 
-    /// Takes more of the message.
+    /// Adds bytes of the message.
     mutating func update(_ bytes: some Sequence<UInt8>) {
         for byte in bytes {
             rest.append(byte)
@@ -58,8 +58,7 @@ package struct SHA256 {
         for (word, constant) in zip(schedule, Self.constants) {
             let choice = (e & f) ^ (~e & g)
             let first = h &+ (Self.rotate(e, 6) ^ Self.rotate(e, 11) ^ Self.rotate(e, 25)) &+ choice &+ constant &+ word
-            let second =
-                (Self.rotate(a, 2) ^ Self.rotate(a, 13) ^ Self.rotate(a, 22)) &+ ((a & b) ^ (a & c) ^ (b & c))
+            let second = (Self.rotate(a, 2) ^ Self.rotate(a, 13) ^ Self.rotate(a, 22)) &+ ((a & b) ^ (a & c) ^ (b & c))
             (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
         }
         for (place, word) in [a, b, c, d, e, f, g, h].enumerated() { state[place] &+= word }
@@ -67,7 +66,7 @@ package struct SHA256 {
 
     private static func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 { word >> count | word << (32 - count) }
 
-    /// Most significant byte first.
+    /// The bytes, the most significant first.
     private static func bytes(of value: some FixedWidthInteger) -> [UInt8] {
         withUnsafeBytes(of: value.bigEndian) { [UInt8]($0) }
     }

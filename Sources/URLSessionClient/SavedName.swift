@@ -1,22 +1,22 @@
-/// The name of a file for bytes of others: in its folder, visible, and short enough.
+/// A file name for foreign bytes: within its folder, visible, and short enough.
 package struct SavedName: Equatable, Sendable {
     package let text: String
 
-    /// Bytes of UTF-8. A number and the ending of a partial file fit behind them.
+    /// The limit in UTF-8 bytes. A number and the ending of a partial file fit after it.
     private static let longest = 200
 
-    /// What remains of a name: the part behind the last slash or backslash, without control characters, marks that turn the
-    /// reading direction, and spaces or dots at its ends.
+    /// The valid rest of a name: the part after the last slash or backslash, without control characters, marks that
+    /// change the reading direction, and spaces or dots at its ends.
     ///
-    /// - Parameter isHidden: Whether a dot may stand at the beginning; else an underscore takes its place.
-    /// - Returns: `nil` where nothing remains.
+    /// - Parameter isHidden: Whether the name may begin with a dot; otherwise an underscore replaces it.
+    /// - Returns: `nil` if no character is left.
     package init?(_ name: String, isHidden: Bool = false) {
         let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? [][...]
         var scalars = last.filter { !$0.isUnsafe }[...]
         scalars = scalars.drop { $0 == " " }
         while let end = scalars.last, end == " " || end == "." { scalars.removeLast() }
         guard !scalars.isEmpty else { return nil }
-        // The end is kept, and with it the extension.
+        // The end is kept, with the extension.
         while scalars.reduce(0, { $0 + UTF8.width($1) }) > Self.longest { scalars.removeFirst() }
         if scalars.first == ".", !isHidden { scalars[scalars.startIndex] = "_" }
         text = String(String.UnicodeScalarView(scalars))
@@ -24,10 +24,10 @@ package struct SavedName: Equatable, Sendable {
 
     private init(plain: String) { text = plain }
 
-    /// The name for a download that has no other.
+    /// The name of a download without another name.
     package static let download = SavedName(plain: "download")
 
-    /// The name for the content of a task that has no other.
+    /// The name of a task's content without another name.
     static func task(_ number: Int64) -> SavedName { SavedName(plain: "task-\(number)") }
 
     /// `a.tar` for 1, `a-2.tar` for 2.

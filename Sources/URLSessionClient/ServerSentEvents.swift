@@ -1,11 +1,11 @@
-/// Takes the data of server-sent events out of bytes as they arrive (WHATWG HTML, section 9.2.6).
+/// Extracts the data of server-sent events from bytes as they arrive (WHATWG HTML, section 9.2.6).
 ///
-/// Of the fields only `data` counts here: what the others say stands in the data as well.
+/// Only the field `data` is used: the data repeats the other fields.
 struct ServerSentEvents {
     private var line: [UInt8] = []
     private var data: [UInt8] = []
     private var hasData = false
-    /// A line feed after a carriage return belongs to the same end of line.
+    /// Whether the last byte was a carriage return: a following line feed belongs to the same end of line.
     private var endedWithReturn = false
 
     /// - Returns: The data of the events that these bytes complete.

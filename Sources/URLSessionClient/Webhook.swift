@@ -1,7 +1,7 @@
 public import Foundation
 public import Wire
 
-/// Verifies webhooks that arrive at the app (Standard Webhooks v1). Believe none that has not been verified.
+/// Verifies webhooks that arrive at the app (Standard Webhooks v1). Use no webhook before it is verified.
 ///
 ///     let payload = try Webhook(secrets: ["whsec_…"]).verify(headers: headers, body: body)
 ///     if payload.type == "session.handleEvents" {
@@ -11,12 +11,13 @@ public import Wire
 public struct Webhook: Sendable {
     private let keys: [[UInt8]]
 
-    /// How many seconds a timestamp may be off, either way.
+    /// The accepted difference of a timestamp in seconds, in either direction.
     public static let tolerance: Int64 = 300
 
-    /// Takes the app's webhook secret; during a rotation, the old one and the new one.
+    /// Creates a verifier with the app's webhook secret; during a rotation, with the old one and the new one.
     ///
-    /// - Throws: ``WebhookError/unusableSecret`` for what is not base64 of at least one byte, with or without `whsec_`.
+    /// - Throws: ``WebhookError/unusableSecret`` if a secret is not base64 of at least one byte, with or without
+    ///   `whsec_`.
     public init(secrets: [String]) throws(WebhookError) {
         var keys: [[UInt8]] = []
         for secret in secrets {
@@ -27,10 +28,10 @@ public struct Webhook: Sendable {
         self.keys = keys
     }
 
-    /// What the webhook says, if it was signed with one of the secrets within ``tolerance``.
+    /// The payload of the webhook, if it was signed with one of the secrets within ``tolerance``.
     ///
     /// - Parameters:
-    ///   - headers: The request's header fields; names in any case.
+    ///   - headers: The request's header fields, with names in any case.
     ///   - body: The request's body, byte for byte.
     ///   - now: Seconds since 1970; without it the machine's clock counts.
     public func verify(
@@ -55,22 +56,22 @@ public struct Webhook: Sendable {
         return payload
     }
 
-    /// Compares in constant time for one length, so that timing reveals no signature.
+    /// Compares in time that depends on the length alone, so that timing reveals no signature.
     private static func isEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         left.count == right.count && zip(left, right).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }
 }
 
-/// Why a webhook was not believed, or its verifier not made.
+/// The reason why a webhook was refused, or its verifier not created.
 public enum WebhookError: Error, Sendable, Hashable {
-    /// A secret is not what the service gave.
+    /// A secret does not have the service's form.
     case unusableSecret
     /// `webhook-id`, `webhook-timestamp` or `webhook-signature` is missing or wrong.
     case incompleteHeaders
-    /// It was signed too long ago, or in the future.
+    /// The webhook was signed too long ago, or in the future.
     case wrongTime
-    /// None of its signatures is made with one of the secrets.
+    /// None of its signatures was made with one of the secrets.
     case wrongSignature
-    /// It is signed, and not JSON of a webhook.
+    /// The webhook is signed, but is not the JSON of a webhook.
     case unreadable
 }

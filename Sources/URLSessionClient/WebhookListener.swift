@@ -9,18 +9,19 @@ import Wire
     import Darwin
 #endif
 
-/// A small HTTP server for webhooks: one request a connection, on threads of its own, as long as the process lives.
+/// A small HTTP server for webhooks, with one request for each connection, on threads of its own, until the process
+/// ends.
 enum WebhookListener {
     /// Judges a request by its header fields, with names in lower case, and its body.
     typealias Respond = @Sendable ([String: String], [UInt8]) async -> LaunchReceiver.Response
 
-    /// The longest head and the longest body of a request in bytes.
+    /// The maximum size of a request's head and body in bytes.
     private static let longestHead = 64 << 10
     private static let longestBody = 8 << 20
 
     /// Listens on an IPv4 address.
     ///
-    /// - Parameter port: 0 picks one.
+    /// - Parameter port: The port; 0 selects a free one.
     /// - Returns: The port.
     /// - Throws: ``ClientError/file(_:code:)`` if the port cannot be bound, with the system's `errno`.
     static func start(host: String, port: UInt16, respond: @escaping Respond) throws(ClientError) -> UInt16 {
@@ -63,7 +64,7 @@ enum WebhookListener {
             let connection = accept(listener, nil, nil)
             guard connection >= 0 else {
                 room.signal()
-                // Without a free descriptor the connection stays in the queue: accepting at once would spin.
+                // Without a free descriptor the connection stays in the queue. An immediate retry would spin.
                 Thread.sleep(forTimeInterval: 0.1)
                 continue
             }
@@ -80,7 +81,7 @@ enum WebhookListener {
         }
     }
 
-    /// The header fields and the body; `nil` for anything but a POST that arrives whole.
+    /// The header fields and the body; `nil` unless the request is a complete POST.
     private static func request(_ connection: Int32) -> (fields: [String: String], body: [UInt8])? {
         var patience = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
@@ -123,10 +124,10 @@ enum WebhookListener {
 }
 
 extension LaunchReceiver {
-    /// Listens for launches on a port of 127.0.0.1, on threads of its own, as long as the process lives.
+    /// Listens for launches on a port of 127.0.0.1, on threads of its own, until the process ends.
     ///
-    /// It is for the machine of a developer, and for what stands behind a proxy that speaks TLS. An app that has an HTTP
-    /// server gives it ``respond(to:body:)`` instead.
+    /// The listener is for development, and for use behind a TLS proxy. An app with an HTTP server calls
+    /// ``respond(to:body:)`` instead.
     ///
     /// - Throws: ``ClientError/file(_:code:)`` if the port cannot be bound, with the system's `errno`.
     public func listen(on port: UInt16) throws(ClientError) {
@@ -135,10 +136,10 @@ extension LaunchReceiver {
 }
 
 extension Webhook {
-    /// Listens for webhooks on a port of 127.0.0.1, on threads of its own, as long as the process lives.
+    /// Listens for webhooks on a port of 127.0.0.1, on threads of its own, until the process ends.
     ///
-    /// Each is answered at once: 202 where it is signed, 401 or 400 where it is not. It is for what ``LaunchReceiver`` is
-    /// not for: a program without session objects, such as `examples/swift-receiver`.
+    /// Each gets a response at once: 202 if it is signed, else 401 or 400. It serves programs without session objects,
+    /// for which ``LaunchReceiver`` is no use, such as `examples/swift-receiver`.
     ///
     /// - Returns: The signed webhooks as they arrive.
     /// - Throws: ``ClientError/file(_:code:)`` if the port cannot be bound, with the system's `errno`.
@@ -146,16 +147,16 @@ extension Webhook {
         try arrivals(host: "127.0.0.1", port: port).arrivals.compactMap { try? $0.get() }
     }
 
-    /// Listens for webhooks on an address, and tells also of those that are not signed.
+    /// Listens for webhooks on an address, and also returns the unsigned ones.
     ///
-    /// - Parameter port: 0 picks one, which is returned.
+    /// - Parameter port: The port; 0 selects a free one, which is returned.
     package func arrivals(
         host: String, port: UInt16
     ) throws(ClientError) -> (port: UInt16, arrivals: AsyncStream<Result<WebhookPayload, WebhookError>>) {
         let (stream, arrivals) = AsyncStream.makeStream(of: Result<WebhookPayload, WebhookError>.self)
         let port = try WebhookListener.start(host: host, port: port) { headers, body in
             let arrival = Result { () throws(WebhookError) in try self.verify(headers: headers, body: body) }
-            // Where the reader has gone, the webhook comes again.
+            // Without a reader the webhook is refused, so that it is repeated.
             guard case .enqueued = arrivals.yield(arrival) else { return .init(status: 503, reason: "nobody reads") }
             guard case .failure(let error) = arrival else { return .init(status: 202, reason: "") }
             return .init(error)

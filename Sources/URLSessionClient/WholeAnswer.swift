@@ -5,10 +5,10 @@ import Synchronization
     import FoundationNetworking
 #endif
 
-/// One request, whose whole answer one task waits for.
+/// One request with its complete response, for one waiting Swift task.
 ///
-/// What `URLSession.data(for:)` does, without its deadlock on Linux: that hands the answer over on the session's queue,
-/// where a task that is cancelled at that moment waits for the queue in turn (`URLSessionTask.cancel` of
+/// It replaces `URLSession.data(for:)`, which has a deadlock on Linux: that method returns the response on the
+/// session's queue, while a task that is cancelled at that moment waits for the queue (`URLSessionTask.cancel` of
 /// swift-corelibs-foundation).
 final class WholeAnswer: Sendable {
     typealias Answer = (Data, URLResponse)
@@ -17,7 +17,7 @@ final class WholeAnswer: Sendable {
         var waiting: CheckedContinuation<Answer, any Error>?
         var task: URLSessionTask?
         var isOver = false
-        /// Whether the URLSession has handed the answer over.
+        /// Whether the URLSession has returned the response.
         var hasAnswer = false
     }
 
@@ -70,10 +70,11 @@ final class WholeAnswer: Sendable {
         cancelTask()
     }
 
-    /// Cancels the URLSession's task, on a thread of its own, since it waits for the session's queue.
+    /// Cancels the URLSession's task, on a thread of its own, because it waits for the session's queue.
     ///
-    /// On Linux a task that is cancelled while the URLSession forgets it ends the process (`URLSession.behaviour(for:)` of
-    /// swift-corelibs-foundation). The URLSession forgets it when its completion handler returns, which waits for the lock.
+    /// On Linux a task that is cancelled while the URLSession removes it ends the process (`URLSession.behaviour(for:)`
+    /// of swift-corelibs-foundation). The URLSession removes it when its completion handler returns, which waits for
+    /// the lock.
     private func cancelTask() {
         DispatchQueue.global().async { [self] in state.withLock { $0.task?.cancel() } }
     }

@@ -1,2 +1,2 @@
-// Who reads the shapes needs what they are read and written with.
+// Users of the shapes need the types with which they are read and written.
 @_exported public import Formats

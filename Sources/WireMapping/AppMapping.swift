@@ -16,9 +16,22 @@ extension App {
         usage = AppUsage {
             $0.tasks = record.unfinishedTasks
             $0.storedBytes = record.storedBytes
+            $0.storedBytesOnDisk = record.storedBytesOnDisk
         }
         createdAt = record.createdAt.rfc3339
         revision = record.revision
+    }
+}
+
+extension CacheUsage {
+    package init(_ record: CacheRecord, capacity: Int64) {
+        self.init()
+        entries = record.entries
+        bytes = record.bytes
+        self.capacity = capacity
+        hits = record.hits
+        revalidations = record.revalidations
+        collapsed = record.collapsed
     }
 }
 

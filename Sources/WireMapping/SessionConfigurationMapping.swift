@@ -32,6 +32,7 @@ extension Core.SessionConfiguration {
         bandwidthLimit = wire.bandwidthLimit
         resumableUploads = ResumableUploads(wire.resumableUploads) ?? .auto
         stallInterval = wire.stallInterval
+        requestCachePolicy = Core.CachePolicy(wire.requestCachePolicy) ?? .reloadIgnoringLocalCacheData
     }
 }
 
@@ -62,6 +63,7 @@ extension Wire.SessionConfiguration {
         bandwidthLimit = core.bandwidthLimit
         resumableUploads = ResumableUploads(core.resumableUploads)
         stallInterval = core.stallInterval
+        requestCachePolicy = Wire.CachePolicy(core.requestCachePolicy)
         self = redacted()
     }
 }

@@ -24,6 +24,7 @@ extension SessionTask {
         attempts = TaskAttempts(record, progress)
         response = record.result?.response.map(Wire.TaskResponse.init)
         error = record.result?.error.map(Wire.TaskError.init)
+        cacheStatus = record.result?.cacheStatus.map { Wire.CacheStatus($0) }
         if let content = record.content, !content.isExpired { self.content = Content(content) }
         startedAt = record.startedAt?.rfc3339
         completedAt = record.completedAt?.rfc3339
@@ -75,7 +76,7 @@ extension TaskPhase {
         case .awaitingAnswer: self = .awaitingAnswer
         case .retryWait: self = .retryWait
         case .waitingForConnectivity: self = .waitingForConnectivity
-        case .waitingForDisk: self = .queued
+        case .waitingForDisk, .following: self = .queued
         case .queued, .quarantined: self = live.waiting.first?.kind.phase ?? .queued
         case .active:
             switch live.sample?.phase {
@@ -94,7 +95,7 @@ extension Core.WaitingReason.Kind {
         switch self {
         case .connectivity, .cellularAccess, .expensiveAccess, .constrainedAccess: .waitingForConnectivity
         case .power, .cheapNetwork, .unconstrainedNetwork, .load, .window: .deferred
-        case .earliestBeginDate, .answer, .retry, .originPause, .capacity, .disk: .queued
+        case .earliestBeginDate, .answer, .retry, .originPause, .capacity, .disk, .sameTransfer: .queued
         }
     }
 }

@@ -38,6 +38,7 @@ extension Core.TransferRequest {
         self.init(
             url: wire.url, method: wire.method ?? (kind == .upload ? "PUT" : "GET"), headers: HTTPFields(wire.headers),
             sensitiveHeaders: wire.sensitiveHeaders)
+        cachePolicy = wire.cachePolicy.flatMap { Core.CachePolicy($0) }
         if let bucket = wire.bucket, let key = wire.key {
             object = ObjectReference(bucket: bucket, key: key, versionId: wire.versionId)
         }
@@ -61,6 +62,7 @@ extension Wire.TransferRequest {
         self.init(
             url: core.object == nil ? core.url : "", method: core.method, headers: StringMap(core.headers),
             sensitiveHeaders: core.sensitiveHeaders, body: body.map(BodySource.id))
+        cachePolicy = core.cachePolicy.map { Wire.CachePolicy($0) }
         (bucket, key, versionId) = (core.object?.bucket, core.object?.key, core.object?.versionId)
         self = redacted()
     }

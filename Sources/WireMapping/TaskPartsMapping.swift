@@ -91,6 +91,8 @@ extension Wire.WaitingReason {
         detail = core.detail
         until = core.until?.rfc3339
         questionId = core.questionId
+        taskIdentifier = core.leader?.number
+        sessionIdentifier = core.leader?.session
     }
 }
 

@@ -3,7 +3,7 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// Why a command ended, in lines for a person, and the exit status.
+/// The error of a command in lines for people, and the exit status.
 struct Failure: Error {
     let lines: [String]
     let status: Int32
@@ -13,7 +13,7 @@ struct Failure: Error {
         self.status = status
     }
 
-    /// Ends with a status when all is said.
+    /// Ends with a status and without a message.
     static func silent(_ status: Int32) -> Failure { Failure(lines: [], status: status) }
 
     private init(lines: [String], status: Int32) {
@@ -22,12 +22,12 @@ struct Failure: Error {
     }
 
     /// - Parameters:
-    ///   - url: Of the service that was asked.
-    ///   - words: What it was asked about.
+    ///   - url: The URL of the service.
+    ///   - words: The words of the call.
     init(of error: any Error, at url: String?, _ words: CallWords? = nil) {
         switch error {
         case let failure as Failure: self = failure
-        // A task may be there without a content, which the service tells.
+        // An existing task may have no content; the service reports which.
         case let problem as Problem
         where problem.code == .notFound && words?.given.isEmpty == false && words?.command.name != "content":
             let named = words?.given ?? []
@@ -53,13 +53,13 @@ struct Failure: Error {
 
     private static func words(_ error: ClientError) -> String {
         switch error {
-        case .badURL(let text): "\(text) is no URL of a service"
+        case .badURL(let text): "\(text) is not the URL of a service"
         case .status(let status):
-            "the service answered \(Words.status(Int64(status))) in words that are not its own; is that urlsessiond?"
+            "the service answered \(Words.status(Int64(status))) without a problem; is it urlsessiond?"
         case .unreadableAnswer(let detail): "the service's answer cannot be read: \(detail)"
         case .streamEnded: "the service ended its answer early"
         case .noContent: "the task has no content"
-        case .contentChanged: "the content is another one than at the beginning"
+        case .contentChanged: "the content changed while it was read"
         case .file(let path, EEXIST): "\(path) exists"
         case .file(let path, let code): "\(path): \(String(cString: strerror(code)))"
         case .fileShrank(let path): "\(path) became shorter while it was sent"

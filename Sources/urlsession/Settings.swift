@@ -1,27 +1,28 @@
 import Glibc
 import Wire
 
-/// Where the service is and who calls, from options, the environment and the configuration file.
+/// The service and the key, from options, the environment and the configuration file.
 struct Settings: Sendable {
     var url = "http://127.0.0.1:8080"
     var key = "dev"
     var webhookSecret: String?
-    /// The file of the certificates that the service is trusted by; `nil` for those of the machine.
+    /// The file of trusted certificates; `nil` for those of the machine.
     var certificates: String?
 }
 
-/// A part of the configuration file.
+/// A section of the configuration file.
 struct Profile: Equatable {
     var values: [String: String] = [:]
 
     static let members = ["url", "key", "webhook-secret", "ca-file"]
 
     static let about = """
-        Profiles: parts that begin with [NAME] and have lines url = URL, key = KEY, webhook-secret = SECRET and ca-file = \
-        FILE. The one named default is used unless --profile or URLSESSION_PROFILE names another. Keep the file to yourself (mode 600).
+        Profiles: parts that begin with [NAME] and have lines url = URL, key = KEY, webhook-secret = SECRET and \
+        ca-file = FILE. The one named default is used unless --profile or URLSESSION_PROFILE names another. Keep the \
+        file to yourself (mode 600).
         """
 
-    /// Reads a file of profiles; lines that begin with `#` are for people.
+    /// Parses a file of profiles; lines that begin with `#` are comments.
     static func parse(_ text: String) throws -> [String: Profile] {
         var profiles: [String: Profile] = [:]
         var name: String?
@@ -57,7 +58,7 @@ extension Settings {
         return "\(folder)/urlsession/config"
     }
 
-    /// The settings for a call: what an option names comes before the environment, that before the file.
+    /// The settings of a call: options precede the environment, which precedes the file.
     static func found(for words: CallWords) throws -> Settings {
         let profiles = try profiles()
         let named = words.text("profile") ?? environment("URLSESSION_PROFILE")
@@ -71,7 +72,7 @@ extension Settings {
         settings.url = words.text("url") ?? value("url", "URLSESSION_URL") ?? settings.url
         settings.certificates = words.text("ca-file") ?? value("ca-file", "URLSESSION_CA_FILE")
         settings.webhookSecret = value("webhook-secret", "URLSESSION_WEBHOOK_SECRET")
-        // The key of a profile is for the service of that profile.
+        // The key of a profile is only for the service of that profile.
         let isElsewhere = words.text("url") != nil && !isChosen && words.text("url") != profile["url"]
         settings.key = (isElsewhere ? environment("URLSESSION_KEY") : value("key", "URLSESSION_KEY")) ?? settings.key
         return settings
@@ -87,19 +88,19 @@ extension Settings {
         }
         let hasSecret = profiles.values.contains { $0.values["key"] != nil || $0.values["webhook-secret"] != nil }
         if hasSecret, LocalFiles.othersRead(path) {
-            Output.complain("others can read the key in \(path); chmod 600 keeps it to yourself")
+            Output.complain("other users can read the key in \(path); protect it with chmod 600")
         }
         return profiles
     }
 }
 
 extension String {
-    /// The lines of a file, empty ones included; a carriage return before a line feed is one character with it.
+    /// The lines of a file, including empty ones. A carriage return and a line feed are one character.
     var lines: [Substring] { split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" } }
 }
 
 enum LocalFiles {
-    /// All of a file; `-` is standard input.
+    /// All bytes of a file; `-` is standard input.
     static func read(_ path: String) throws(Failure) -> [UInt8] {
         if path == "-" { return read(STDIN_FILENO) }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
@@ -108,7 +109,7 @@ enum LocalFiles {
         return read(descriptor)
     }
 
-    /// A file of JSON as the API has it.
+    /// A file with JSON of the API.
     static func json<Value: JSONReadable>(_ path: String) throws(Failure) -> Value {
         let bytes = try read(path)
         do {
@@ -148,19 +149,19 @@ enum LocalFiles {
 
     static func isFolder(_ path: String) -> Bool { status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false }
 
-    /// Something that can be read once.
+    /// Whether the file can be read only once.
     static func isPipe(_ path: String) -> Bool {
         status(path).map { [S_IFIFO, S_IFSOCK, S_IFCHR].contains($0.st_mode & S_IFMT) } ?? false
     }
 
-    /// Length and time of the last change, to tell one version of a file from another.
+    /// The length and the modification time, which distinguish versions of a file.
     static func version(_ path: String) -> String? {
         status(path).map { "\($0.st_size) \($0.st_mtim.tv_sec).\($0.st_mtim.tv_nsec)" }
     }
 
     static func othersRead(_ path: String) -> Bool { status(path).map { $0.st_mode & 0o077 != 0 } ?? false }
 
-    /// The path of what is there, without links; `nil` where it cannot be told.
+    /// The path without links; `nil` if it cannot be determined.
     static func resolved(_ path: String) -> String? {
         guard let found = realpath(path, nil) else { return nil }
         defer { free(found) }
@@ -173,7 +174,7 @@ enum LocalFiles {
         }
     }
 
-    /// Makes the folders of a relative path below a folder.
+    /// Creates the folders of a relative path below a folder.
     static func makeFolders(of name: String, below folder: String) throws {
         var path = folder
         for part in name.split(separator: "/").dropLast() {
@@ -182,7 +183,7 @@ enum LocalFiles {
         }
     }
 
-    /// As short as it can be said from here.
+    /// The path relative to the current folder, if it is below that.
     static func relative(_ path: String) -> String {
         let here = absolute(".") + "/"
         return path.hasPrefix(here) && path != here ? String(path.dropFirst(here.count)) : path

@@ -6,7 +6,7 @@ import Synchronization
 import URLSessionClient
 import Wire
 
-/// What a command has: its words, where it writes, and the service.
+/// The environment of a command: its words, its output, and the service.
 struct Invocation: Sendable {
     let words: CallWords
     let output: Output
@@ -15,7 +15,7 @@ struct Invocation: Sendable {
 }
 
 enum Tool {
-    /// Runs one command and answers with the process's exit status.
+    /// Runs one command and returns the process's exit status.
     static func run(_ words: [String]) async -> Int32 {
         signal(SIGPIPE, SIG_DFL)
         do {
@@ -60,7 +60,7 @@ enum Tool {
     private static func invocation(_ words: CallWords) throws -> Invocation {
         let settings = words.command.isLocal ? Settings() : try Settings.found(for: words)
         guard let url = URL(string: settings.url), url.host() != nil, ["http", "https"].contains(url.scheme) else {
-            throw Failure("\(settings.url) is no URL of a service", status: 2)
+            throw Failure("\(settings.url) is not the URL of a service", status: 2)
         }
         if let file = settings.certificates { try trust(file) }
         return Invocation(
@@ -68,7 +68,7 @@ enum Tool {
             client: Client(url: url, key: settings.key))
     }
 
-    /// The names of the sessions of the service that a line calls; none where it does not answer.
+    /// The names of the sessions of the service that a line names; empty if it does not respond.
     private static func sessions(_ line: [String]) async -> [String] {
         guard case .run(let words)? = try? CallWords.parse(Completions.connection(of: line) + ["sessions"]),
             let call = try? invocation(words)
@@ -80,7 +80,7 @@ enum Tool {
         return names
     }
 
-    /// Has the service's certificate checked against those of a file.
+    /// Verifies the service's certificate against those of a file.
     private static func trust(_ file: String) throws {
         guard try LocalFiles.read(file).firstRange(of: Array("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
             throw Failure("\(file) has no certificate in PEM form")
@@ -102,12 +102,12 @@ enum Tool {
     }
 }
 
-/// Ctrl-C and its like. The first one lets the command end, the second one ends it.
+/// Ctrl-C and similar signals. The first one cancels the command, the second one kills it.
 enum Interruption {
     static func watch(_ end: @escaping @Sendable () -> Void) -> [any DispatchSourceSignal] {
         [SIGINT, SIGTERM, SIGHUP].compactMap { number in
             let before = unsafeBitCast(signal(number, SIG_IGN), to: Int.self)
-            // As `nohup` asks for it.
+            // `nohup` requires this.
             guard number != SIGHUP || before != unsafeBitCast(SIG_IGN, to: Int.self) else { return nil }
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler {

@@ -31,9 +31,9 @@ enum Command {
         switch arguments.first {
         case "serve": return await serve(Array(arguments.dropFirst()))
         case "check-config": return checkConfiguration(Array(arguments.dropFirst()))
-        case "backup": return backup(Array(arguments.dropFirst()))
-        case "export": return move(.export, Array(arguments.dropFirst()))
-        case "import": return move(.import, Array(arguments.dropFirst()))
+        case "backup": return copy(.backup, Array(arguments.dropFirst()))
+        case "export": return copy(.export, Array(arguments.dropFirst()))
+        case "import": return copy(.import, Array(arguments.dropFirst()))
         case "healthcheck": return HealthCheck.run(Array(arguments.dropFirst()), environment: environment())
         case "--version", "version": return tell("urlsessiond \(version)")
         case "--help", "-h", "help": return tell(help)
@@ -69,51 +69,37 @@ enum Command {
         return tell(configuration.description.map { name, value in "\(name) = \(value)" }.joined(separator: "\n"))
     }
 
-    /// `backup FILE`: copies the database, whether or not the service runs.
-    private static func backup(_ arguments: [String]) -> Int32 {
-        guard let target = arguments.first, !target.hasPrefix("--") else {
-            complain("usage: urlsessiond backup FILE [--data-dir DIR]")
-            return Exit.usage
-        }
-        guard let configuration = configuration(Array(arguments.dropFirst())) else { return Exit.usage }
-        guard configuration.server == nil else {
-            complain(
-                "urlsessiond: backup: the database is a PostgreSQL server's: copy it with pg_dump or a base backup")
-            return Exit.usage
-        }
-        do {
-            try Database.copy(of: Serve.databasePath(configuration), to: LocalFile.absolute(target))
-            return Exit.done
-        } catch {
-            return fail(error, of: "backup", otherwise: Exit.cannotCreate)
-        }
+    private enum Copy: String {
+        case backup, export, `import`
     }
 
-    private enum Move: String {
-        case export, `import`
-    }
-
-    /// `export FILE` and `import FILE`: move a store from one place to another.
-    private static func move(_ move: Move, _ arguments: [String]) -> Int32 {
+    /// `backup FILE` copies the database, whether or not the service runs; `export FILE` and `import FILE` move a store
+    /// from one place to another.
+    private static func copy(_ copy: Copy, _ arguments: [String]) -> Int32 {
         guard let file = arguments.first, !file.hasPrefix("--") else {
-            complain("usage: urlsessiond \(move.rawValue) FILE [--store URL] [--data-dir DIR]")
+            let store = copy == .backup ? "" : "[--store URL] "
+            complain("usage: urlsessiond \(copy.rawValue) FILE \(store)[--data-dir DIR]")
             return Exit.usage
         }
         guard let configuration = configuration(Array(arguments.dropFirst())) else { return Exit.usage }
-        let location =
-            configuration.server.map { Store.Location.server($0, node: move.rawValue) }
-            ?? .file(Serve.databasePath(configuration))
+        let (path, database) = (LocalFile.absolute(file), Serve.databasePath(configuration))
+        let location = configuration.server.map { Store.Location.server($0, node: copy.rawValue) } ?? .file(database)
         do {
-            switch move {
-            case .export: try Store.export(location, to: LocalFile.absolute(file))
+            switch copy {
+            case .backup where configuration.server != nil:
+                complain(
+                    "urlsessiond: backup: the database is a PostgreSQL server's: copy it with pg_dump or a base backup")
+                return Exit.usage
+            case .backup: try Database.copy(of: database, to: path)
+            case .export: try Store.export(location, to: path)
             case .import:
                 let lock = try lockFolder(configuration)
                 defer { withExtendedLifetime(lock) {} }
-                try Store.load(LocalFile.absolute(file), into: location)
+                try Store.load(path, into: location)
             }
             return Exit.done
         } catch {
-            return fail(error, of: move.rawValue, otherwise: Exit.cannotCreate)
+            return fail(error, of: copy.rawValue, otherwise: Exit.cannotCreate)
         }
     }
 
@@ -127,7 +113,7 @@ enum Command {
     private static func lockFolder(_ configuration: Configuration) throws(Serve.Failure) -> FolderLock {
         let folder = configuration.dataFolder
         guard LocalFile.makeFolder(folder) else {
-            throw Serve.Failure(text: "\(folder): cannot be made: \(String(cString: strerror(errno)))")
+            throw Serve.Failure(text: "\(folder): cannot be created: \(String(cString: strerror(errno)))")
         }
         return try FolderLock(folder, remedy: "stop it first")
     }
@@ -190,17 +176,17 @@ enum Command {
         ("urlsessiond check-config [FLAGS]", "print the effective settings"),
         ("urlsessiond backup FILE [FLAGS]", "copy the database, also while the service runs"),
         ("urlsessiond export FILE [FLAGS]", "write the whole store into a file"),
-        ("urlsessiond import FILE [FLAGS]", "fill an empty store from such a file"),
-        ("urlsessiond healthcheck [URL] [FLAGS]", "exit 0 when the service answers /healthz"),
+        ("urlsessiond import FILE [FLAGS]", "fill an empty store from an exported file"),
+        ("urlsessiond healthcheck [URL] [FLAGS]", "exit 0 if the service answers /healthz"),
         ("urlsessiond man", "write the manual page"),
-        ("urlsessiond help", "tell about all commands, as COMMAND --help about one"),
-        ("urlsessiond --version", "tell the version"),
+        ("urlsessiond help", "print the help of all commands, like COMMAND --help of one"),
+        ("urlsessiond --version", "print the version"),
     ]
 
     /// The places where flags may be given.
     static let aboutFlags = """
         Each flag is also an environment variable (--data-dir: URLSESSIOND_DATA_DIR) and a member of the
-        --config file; flags win over variables, variables over the file.
+        --config file. Flags precede variables, which precede the file.
         """
 
     private static var flags: [String] {

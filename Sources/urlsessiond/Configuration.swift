@@ -41,6 +41,7 @@ struct Configuration {
     var contentRetention: Duration
     var unacknowledgedRetention: Duration
     var webhookTimeout: Duration
+    var cacheCapacity: Int64
     var freeDiskFloor: Int64
     var rateLimit: Int?
     var metricsListen: Address?
@@ -81,6 +82,7 @@ struct Configuration {
         contentRetention = values.duration("content-retention") ?? .seconds(24 * 3600)
         unacknowledgedRetention = values.duration("unacknowledged-retention") ?? .seconds(30 * 24 * 3600)
         webhookTimeout = values.duration("webhook-timeout") ?? .seconds(15)
+        cacheCapacity = values.bytes("cache-capacity") ?? 10 << 30
         freeDiskFloor = values.bytes("free-disk-floor") ?? 1 << 30
         rateLimit = values.number("rate-limit")
         metricsListen = Self.address("metrics-listen", &values)
@@ -98,12 +100,11 @@ struct Configuration {
         buckets = BucketSetting.all(&values)
         contents = BucketSetting.contents(&values)
         if contents != nil, buckets[Store.Files.contentsBucket] != nil {
-            values.fault("bucket", "none is named \(Store.Files.contentsBucket) where there is --contents")
+            values.fault("bucket", "the name \(Store.Files.contentsBucket) is reserved with --contents")
         }
         bucketCredentials = values.text("bucket-credentials").map(LocalFile.absolute)
         environmentCredentials = BucketCredentials(environment: environment)
-        metadataEndpoint =
-            environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? InstanceCredentials.standardEndpoint
+        metadataEndpoint = environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] ?? InstanceCredentials.standardEndpoint
         Self.checkTogether(listen: listen, isDevelopment: isDevelopment, &values)
         guard values.faults.isEmpty else { throw Faults(lines: values.faults) }
     }
@@ -117,7 +118,7 @@ struct Configuration {
         let server = PostgreSQLServer(text, keepsStatements: !values.flag("store-pooled"))
         do throws(SQLError) {
             // A message of libpq may repeat the password.
-            if try server.fault != nil { values.fault("store", "is no connection URI that libpq understands") }
+            if try server.fault != nil { values.fault("store", "is not a connection URI of libpq") }
         } catch {
             values.fault("store", error.message)
         }
@@ -130,7 +131,7 @@ struct Configuration {
         if roles.count < Set(names).count { values.fault("roles", "is some of api, transfer and launch") }
         let isAlone = values.text("store") == nil
         if !names.isEmpty, roles.count < NodeRole.allCases.count, isAlone {
-            values.fault("roles", "are shared among nodes, which need --store: without it there is one node")
+            values.fault("roles", "require --store: without it there is one node with all roles")
         }
         return names.isEmpty ? Set(NodeRole.allCases) : roles
     }
@@ -202,19 +203,19 @@ struct Configuration {
     private static func checkTogether(listen: Address, isDevelopment: Bool, _ values: inout SettingValues) {
         let address = IPAddress(listen.host)
         if isDevelopment, address?.isLoopback != true {
-            values.fault("dev", "wants a loopback listener, not \(listen.host)")
+            values.fault("dev", "requires a loopback listener, not \(listen.host)")
         }
         if address?.isUnspecified == true, values.text("public-url") == nil {
-            values.fault("public-url", "is needed when listening on \(listen.host): webhooks carry URLs made from it")
+            values.fault("public-url", "is required when listening on \(listen.host): webhooks contain its URLs")
         }
         if let url = values.text("public-url"), !(url.hasPrefix("http://") || url.hasPrefix("https://")) {
             values.fault("public-url", "is an http or https URL")
         }
         if let timeout = values.duration("webhook-timeout"), timeout < .milliseconds(1) {
-            values.fault("webhook-timeout", "is longer than nothing: no receiver answers in no time")
+            values.fault("webhook-timeout", "must be longer than 0")
         }
         if (values.text("tls-certificate") == nil) != (values.text("tls-key") == nil) {
-            values.fault("tls-certificate", "goes together with tls-key")
+            values.fault("tls-certificate", "is given only together with tls-key")
         }
     }
 
@@ -253,7 +254,8 @@ struct Configuration {
             ("bucket", buckets.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.text)" }.joined(separator: ",")),
             ("contents", contents?.text ?? "\(dataFolder)"), ("bucket-credentials", bucketCredentials ?? "none"),
             ("content-retention", text(contentRetention)), ("unacknowledged-retention", text(unacknowledgedRetention)),
-            ("webhook-timeout", text(webhookTimeout)), ("free-disk-floor", String(freeDiskFloor)),
+            ("webhook-timeout", text(webhookTimeout)), ("cache-capacity", String(cacheCapacity)),
+            ("free-disk-floor", String(freeDiskFloor)),
             ("rate-limit", rateLimit.map(String.init) ?? "none"),
             ("metrics-listen", metricsListen?.text ?? "none"), ("cors-origin", corsOrigins.joined(separator: ",")),
             ("no-page", String(!servesPage)),

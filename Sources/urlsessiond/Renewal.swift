@@ -21,7 +21,7 @@ struct Renewal: Sendable {
             renewBuckets(configuration)
         } catch {
             log.error(
-                "the settings have faults, nothing was read again", ("error", error.lines.joined(separator: "; ")))
+                "the settings have faults: no file was read again", ("error", error.lines.joined(separator: "; ")))
         }
     }
 
@@ -29,9 +29,9 @@ struct Renewal: Sendable {
         do throws(Serve.Failure) {
             guard let certificate = try Serve.certificate(configuration) else { return }
             server.present(certificate)
-            log.info("the certificate was read again, for new connections")
+            log.info("new connections use the certificate that was read again")
         } catch {
-            log.error("the new certificate is refused, the one before stays", ("error", error.text))
+            log.error("the new certificate is invalid: the previous certificate stays in use", ("error", error.text))
         }
     }
 
@@ -41,7 +41,8 @@ struct Renewal: Sendable {
             try buckets.renew(configuration)
             log.info("the buckets' credentials were read again")
         } catch {
-            log.error("the buckets' new credentials are refused, those before stay", ("error", error.text))
+            log.error(
+                "the buckets' new credentials are invalid: the previous credentials stay in use", ("error", error.text))
         }
     }
 
@@ -51,7 +52,7 @@ struct Renewal: Sendable {
             api.adminKeyChanged(hash: Digest.of(Array(key.utf8)))
             log.info("the operator's key was read again")
         } catch {
-            log.error("the new operator's key is refused, the one before stays", ("error", error.text))
+            log.error("the new operator's key is invalid: the previous key stays in use", ("error", error.text))
         }
     }
 }

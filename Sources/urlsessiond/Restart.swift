@@ -24,6 +24,6 @@ enum Restart {
         log.warning("the other nodes took over this node's work while it was suspended or cut off: this node restarts")
         logWriter.flush(within: .milliseconds(500))
         _ = clinux_restart(CommandLine.unsafeArgv)
-        log.error("the program could not be started again", ("error", String(cString: strerror(errno))))
+        log.error("the program could not restart", ("error", String(cString: strerror(errno))))
     }
 }

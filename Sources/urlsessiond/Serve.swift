@@ -32,7 +32,7 @@ struct Serve {
         self.reread = reread
         let lines = Log(format: configuration.logFormat, sink: { _ in })
         let logWriter = LogWriter { dropped in
-            lines.line(.warning, "lines of this log were dropped, it was not read fast enough", [("lines", dropped)])
+            lines.line(.warning, "lines of this log were dropped: its reader is too slow", [("lines", dropped)])
         }
         self.logWriter = logWriter
         log = Log(level: configuration.logLevel, format: configuration.logFormat) { logWriter.write($0) }
@@ -44,7 +44,7 @@ struct Serve {
         defer { logWriter.flush(within: Self.lastWords) }
         Self.prepareProcess()
         guard LocalFile.makeFolder(configuration.dataFolder) else {
-            throw Failure(text: "\(configuration.dataFolder): cannot be made: \(String(cString: strerror(errno)))")
+            throw Failure(text: "\(configuration.dataFolder): cannot be created: \(String(cString: strerror(errno)))")
         }
         let lock = try FolderLock(configuration.dataFolder, remedy: "stop it, or choose another --data-dir")
         defer { withExtendedLifetime(lock) {} }
@@ -58,8 +58,7 @@ struct Serve {
         let metricsListener = try configuration.metricsListen.map(listen)
         let egress = egress(ports: [listener.port] + (metricsListener.map { [$0.port] } ?? []))
         let metrics = Metrics()
-        let buckets = try ConfiguredBuckets(
-            configuration, own: egress, clock: clock, log: log, metrics: metrics)
+        let buckets = try ConfiguredBuckets(configuration, own: egress, clock: clock, log: log, metrics: metrics)
         let service = try openStore(keys) {
             try makeService(keys, egress, buckets, metrics, publicURL: publicURL(port: listener.port))
         }
@@ -81,7 +80,7 @@ struct Serve {
         service.nodes.onNews { launches.refreshChanged() }
         let metricsServer = try metricsListener.map { try start(api, on: $0, api.metricsRouter, nil) }
         announce(server)
-        if let path = keys.newAdminKey { log.info("the operator's key was made", ("file", path)) }
+        if let path = keys.newAdminKey { log.info("the operator's key was created", ("file", path)) }
         let renewal = Renewal(reread: reread, api: api, server: server, buckets: buckets, log: log)
         await runLoops(until: end, renewing: (renewal, at: hangup), service, launches, api) {
             await stop(server, metricsServer, service)
@@ -99,7 +98,9 @@ struct Serve {
             LocalFile.isFolder("\(configuration.dataFolder)/contents")
         else { return }
         throw Failure(
-            text: "\(path) is empty, though the folder was used: put a backup in its place, or remove it to begin anew")
+            text:
+                "\(path) is empty, although the folder was used: replace it with a backup, or remove it for a new database"
+        )
     }
 
     /// Opens the store, and chooses the exit status if a server's store is not available.
@@ -137,8 +138,7 @@ struct Serve {
     private func makeService(
         _ keys: StartupKeys, _ egress: EgressPolicy, _ buckets: ConfiguredBuckets, _ metrics: Metrics, publicURL: String
     ) throws -> Service {
-        var settings = ServiceSettings(
-            dataFolder: configuration.dataFolder, version: Command.version, egress: egress)
+        var settings = ServiceSettings(dataFolder: configuration.dataFolder, version: Command.version, egress: egress)
         settings.roles = configuration.roles
         settings.url = publicURL
         settings.maximumTransfers = configuration.maximumTransfers
@@ -148,13 +148,16 @@ struct Serve {
         settings.contents = buckets.contents(keys.masterKey, clock: clock, log: log)
         settings.contentRetention = configuration.contentRetention
         settings.unacknowledgedRetention = configuration.unacknowledgedRetention
+        settings.cacheCapacity = configuration.cacheCapacity
         settings.freeDiskFloor = configuration.freeDiskFloor
         return try Service(
             settings: settings, store: try location(), sealer: Sealer(masterKey: keys.masterKey),
             transferThreads: configuration.transferThreads, clock: clock, log: log, metrics: metrics
         ) { error in
             if (error as? SQLError)?.code == .superseded { Restart.perform(log, logWriter) }
-            log.error("the database cannot go on; start-up will decide what was stored", ("error", "\(error)"))
+            log.error(
+                "the database connection failed: the next start determines which commits are stored",
+                ("error", "\(error)"))
             exitAtOnce()
         }
     }
@@ -237,7 +240,7 @@ struct Serve {
         do throws(SystemError) {
             try Command.say("urlsessiond listening on \(configuration.url(port: server.port))")
         } catch {
-            log.warning("standard output does not take where this listens", ("error", error))
+            log.warning("the address could not be printed to standard output", ("error", error))
         }
         let address = Configuration.Address(host: configuration.listen.host, port: server.port)
         log.info("listening", ("address", address.text), ("version", Command.version))

@@ -9,16 +9,17 @@ enum Setting {
 
     static let all: [Option] = [
         Option("--config FILE", "JSON file with members named like these flags"),
-        Option("--listen ADDR:PORT", "where the API listens (127.0.0.1:8080)"),
+        Option("--listen ADDR:PORT", "the address of the API (127.0.0.1:8080)"),
         Option("--data-dir DIR", "database, contents, keys (./urlsessiond-data)"),
         Option("--store URL", "postgresql://... in place of the database in --data-dir"),
-        Option("--store-pooled", "a pooler in transaction mode is before --store: prepare no statements"),
-        Option("--roles ROLE[,...]", "what this node does with --store: api, transfer, launch (all)", isRepeated: true),
-        Option("--admin-key-file FILE", "the operator's key (DATA_DIR/admin.key)"),
-        Option("--master-key-file FILE", "seals secrets (DATA_DIR/master.key)"),
+        Option("--store-pooled", "prepare no statements, for a pooler in transaction mode before --store"),
+        Option(
+            "--roles ROLE[,...]", "the roles of this node, with --store: api, transfer, launch (all)", isRepeated: true),
+        Option("--admin-key-file FILE", "the file of the operator's key (DATA_DIR/admin.key)"),
+        Option("--master-key-file FILE", "the file of the key that seals secrets (DATA_DIR/master.key)"),
         Option("--new-master-key", "start without the key of an existing database; its secrets are lost"),
-        Option("--dev", "a developer's own machine: fixed keys, loopback only"),
-        Option("--public-url URL", "base of the URLs put into webhooks"),
+        Option("--dev", "development mode: fixed keys, loopback only"),
+        Option("--public-url URL", "base of the URLs in webhooks"),
         Option("--transfer-threads N", "event loops for transfers (cores)", .number(1...64)),
         Option("--max-transfers N", "concurrent transfers (256)", .number(1...65_536)),
         Option("--max-transfers-per-host N", "concurrent transfers to one host (32)", .number(1...65_536)),
@@ -30,21 +31,22 @@ enum Setting {
             isRepeated: true),
         Option(
             "--contents URL", "s3://BUCKET/PREFIX?region=&endpoint= for contents and bodies, in place of --data-dir"),
-        Option("--bucket-credentials FILE", "keys as AWS tools have them, a profile for each NAME, and [contents]"),
+        Option(
+            "--bucket-credentials FILE", "keys in the form of AWS tools, with a profile for each NAME, and [contents]"),
         Option("--content-retention TIME", "after acknowledgement (24h)", .duration),
         Option("--unacknowledged-retention TIME", "without acknowledgement (30d)", .duration),
-        Option("--webhook-timeout TIME", "for a receiver's answer (15s)", .duration),
-        Option("--free-disk-floor BYTES", "free bytes that stay free (1G)", .bytes),
-        Option("--rate-limit N", "requests a second for each key", .number(1...1_000_000)),
-        Option("--metrics-listen ADDR:PORT", "/metrics without a key, there only"),
-        Option("--cors-origin ORIGIN", "a web page's origin that may call", isRepeated: true),
+        Option("--cache-capacity BYTES", "responses kept for other tasks (10G; 0: none)", .bytes),
+        Option("--webhook-timeout TIME", "for a receiver's response (15s)", .duration),
+        Option("--free-disk-floor BYTES", "bytes of the disk that stay free (1G)", .bytes),
+        Option("--rate-limit N", "requests per second and key", .number(1...1_000_000)),
+        Option("--metrics-listen ADDR:PORT", "address for /metrics without a key"),
+        Option("--cors-origin ORIGIN", "a web page's origin that may send requests", isRepeated: true),
         Option("--no-page", "no page at /, no reference at /docs"),
         Option("--tls-certificate FILE", "PEM chain; serves HTTPS"),
         Option("--tls-key FILE", "PEM key of the certificate"),
         Option("--shutdown-timeout TIME", "limit for a clean end (8s)", .duration),
-        Option("--log-format text|json", "of standard error", .choice(["text", "json"])),
-        Option(
-            "--log-level LEVEL", "least level that is logged (info)", .choice(["debug", "info", "warning", "error"])),
+        Option("--log-format text|json", "format of the log", .choice(["text", "json"])),
+        Option("--log-level LEVEL", "lowest level of the log (info)", .choice(["debug", "info", "warning", "error"])),
     ]
 
     static func named(_ name: String) -> Option? { all.first { $0.name == name } }

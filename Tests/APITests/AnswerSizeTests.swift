@@ -8,12 +8,12 @@ import Wire
 
 @testable import API
 
-/// What an answer may cost, whoever chose its parts.
+/// Limits of the size of a response, whatever its parts.
 @Suite struct AnswerSizeTests {
     private static let lines = [("Content-Type", "application/x-ndjson")]
     private static let pageBytes = 4 << 20
 
-    @Test func `After a thousand refused lines no more are read, and the last line says so`() async throws {
+    @Test func `After a thousand refused lines the service reads no more, and the last line reports it`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let body =
@@ -33,7 +33,7 @@ import Wire
         }
     }
 
-    @Test func `Results beyond what is kept in memory come in order, and leave no file`() async throws {
+    @Test func `Results that exceed memory arrive in order and leave no file`() async throws {
         try await RouteFixture.run { fixture in
             _ = try await fixture.call("PUT", "/v1/sessions/s", json: [:])
             func line(_ number: Int) -> String {
@@ -55,7 +55,7 @@ import Wire
         }
     }
 
-    @Test func `Of an origin's header fields 16 KiB are kept, and the names of the others`() async throws {
+    @Test func `At most 16 KiB of an origin's header fields are kept, with the names of the others`() async throws {
         try await RouteFixture.run { fixture in
             var resource = Resource.text("x")
             resource.fields = HTTPFields([
@@ -82,7 +82,7 @@ import Wire
         }
     }
 
-    @Test func `A page of a list ends at 4 MiB, and its cursor goes on`() async throws {
+    @Test func `A page of a list ends at 4 MiB, and its cursor continues the list`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             var task = api.task()
@@ -108,7 +108,7 @@ import Wire
         }
     }
 
-    @Test func `A page of events ends at 4 MiB, is not finished, and is gone on from`() async throws {
+    @Test func `A page of events ends at 4 MiB and is marked as incomplete`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let task = api.task("https://example.com/" + String(repeating: "p", count: 8000))

@@ -5,7 +5,7 @@ import Testing
 @testable import API
 
 @Suite struct AuthenticationTests {
-    @Test func `Without a valid key there is 401 and how to do better`() async throws {
+    @Test func `A request without a valid key gets 401 and a challenge`() async throws {
         try await ServedAPI.run { api async throws in
             for client in [api.dev.with(key: nil), api.dev.with(key: "wrong"), api.dev.with(key: APIKey.make().key)] {
                 let answer = try await client.get("/v1/sessions")
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `Apps are made with a key and a secret that are shown once`() async throws {
+    @Test func `Apps are created with a key and a secret that are shown once`() async throws {
         try await ServedAPI.run { api async throws in
             let created = try await api.admin.post("/v1/apps", ["identifier": "com.example"])
             #expect(created.status == 201)
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `A key that is revoked now is refused now`() async throws {
+    @Test func `A revoked key is refused at once`() async throws {
         try await ServedAPI.run { api async throws in
             let created = try await api.admin.post("/v1/apps/dev/keys", ["scopes": ["sessions:read"]])
             #expect(created.status == 201)
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `A key stops at its expiry`() async throws {
+    @Test func `A key expires at its expiry time`() async throws {
         try await ServedAPI.run { api async throws in
             let created = try await api.admin.post("/v1/apps/dev/keys", ["expiresAt": "2020-01-01T00:00:00Z"])
             let client = try api.client(created)
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `What a key's scope or kind does not allow is 403`() async throws {
+    @Test func `A request beyond the key's scope or kind gets 403`() async throws {
         try await ServedAPI.run { api async throws in
             #expect(try await api.dev.get("/v1/apps").code == "insufficient-scope")
             #expect(try await api.admin.get("/v1/sessions").code == "insufficient-scope")
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `Everything of another app is 404`() async throws {
+    @Test func `Every resource of another app gets 404`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session("mine")
             let created = try await api.admin.post("/v1/apps", ["identifier": "other"])
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `A key names its identifier`() {
+    @Test func `A client can read the identifier of its key`() {
         let made = APIKey.make()
         #expect(APIKey.identifier(in: made.key) == made.keyIdentifier)
         #expect(APIKey.identifier(in: "usd_x") == nil)

@@ -19,7 +19,7 @@ import Testing
 
     private static func spaces(_ count: Int) -> [UInt8] { [UInt8](repeating: 0x20, count: count) }
 
-    @Test func `An over-long body is refused before it is read, its client reads the answer`() async throws {
+    @Test func `An over-long body is refused before it is read, and its client reads the response`() async throws {
         try await ServedAPI.run { api async throws in
             let exchange = try await Self.begin(api.dev, "/v1/sessions", length: 5_000_000, sent: 2_000_000)
             let answer = try await exchange.answer()
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `Bodies hold memory as they come, and an app leaves room for the others`() async throws {
+    @Test func `Bodies reserve memory as they arrive, and an app leaves room for others`() async throws {
         let configure: @Sendable (inout APISettings) -> Void = {
             $0.sharedBodyBytes = 8 << 20
             $0.batchLimit = 4 << 20
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `Lines hold memory as they come, and an app leaves room for the others`() async throws {
+    @Test func `Lines reserve memory as they arrive, and an app leaves room for others`() async throws {
         let configure: @Sendable (inout APISettings) -> Void = {
             $0.sharedBodyBytes = 2 << 20
             $0.bodyLimit = 1 << 20
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `A body that comes too slowly is given up at the deadline`() async throws {
+    @Test func `A slow body is refused at the deadline`() async throws {
         try await ServedAPI.run(configured: { $0.bodyDeadline = .milliseconds(300) }) { api async throws in
             let exchange = try await Self.begin(api.dev, "/v1/sessions", length: 1000, sent: 1)
             let isAnswered = Locked(false)
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `A caller may hold as much as is left for the others`() {
+    @Test func `A caller may hold at most as much as it leaves for others`() {
         let budget = MemoryBudget(bytes: 900)
         let first = budget.share(of: "a")
         #expect(first.hasRoom(for: 450) && !first.hasRoom(for: 451))
@@ -129,7 +129,7 @@ import Testing
         withExtendedLifetime([first, again, second]) {}
     }
 
-    @Test func `A share is given back with its last reference`() {
+    @Test func `A share is released with its last reference`() {
         let budget = MemoryBudget(bytes: 100)
         do {
             let share = budget.share(of: "a")

@@ -35,7 +35,7 @@ import Wire
         }
     }
 
-    @Test func `A wrong digest keeps nothing`() async throws {
+    @Test func `A body with a wrong digest is not stored`() async throws {
         try await RouteFixture.run { fixture in
             for field in ["Content-Digest", "Repr-Digest"] {
                 let answer = try await fixture.call(
@@ -51,7 +51,7 @@ import Wire
         }
     }
 
-    @Test func `Bodies are listed with what they use, by filters and in pages`() async throws {
+    @Test func `Bodies are listed with their uses, by filters and in pages`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             var bodies: [String] = []
@@ -85,13 +85,13 @@ import Wire
             #expect(all.map { $0["countOfBytesStored"].int } == [1, 2, 3, 4, 5])
             #expect(all.map { $0["uses"].int } == [0, 1, 0, 0, 0])
             #expect(all.map { $0["complete"].bool } == [true, true, true, true, false])
-            // Another app's bodies are nobody's business.
+            // The bodies of another app are not listed.
             let other = try await api.admin.post("/v1/apps", ["identifier": "other"])
             #expect(try await api.client(other).get("/v1/bodies").json["items"].array?.isEmpty == true)
         }
     }
 
-    @Test func `A request without framing needs a length`() async throws {
+    @Test func `A request without framing gets 411`() async throws {
         try await RouteFixture.run { fixture in
             let answer = try await fixture.call("POST", "/v1/bodies")
             #expect(answer.status == 411)
@@ -99,7 +99,7 @@ import Wire
         }
     }
 
-    @Test func `A repeated key gets the stored answer for the same bytes only`() async throws {
+    @Test func `A repeated Idempotency-Key gets the stored response for the same bytes only`() async throws {
         try await RouteFixture.run { fixture in
             let key = [("Idempotency-Key", "k")]
             let first = try await fixture.call("POST", "/v1/bodies", headers: key, body: [1, 2])
@@ -113,7 +113,7 @@ import Wire
     }
 
     @Test(arguments: [0, 5, 100_000])
-    func `A draft is appended to until it is complete`(first: Int) async throws {
+    func `A draft accepts appends until it is complete`(first: Int) async throws {
         try await RouteFixture.run { fixture in
             let bytes = TestSupport.Content.bytes(seed: 2, length: first + 70_000)
             let created = try await fixture.call(
@@ -167,7 +167,7 @@ import Wire
         }
     }
 
-    @Test func `A finished draft with another digest is gone`() async throws {
+    @Test func `A finished draft with another digest is deleted`() async throws {
         try await RouteFixture.run { fixture in
             let created = try await fixture.call(
                 "POST", "/v1/bodies", headers: [("Upload-Complete", "?0")], body: [1])
@@ -183,7 +183,7 @@ import Wire
         }
     }
 
-    @Test func `What is appended must say what it is and where it goes`() async throws {
+    @Test func `An append without its type or its offset is refused`() async throws {
         try await RouteFixture.run { fixture in
             let created = try await fixture.call("POST", "/v1/bodies", headers: [("Upload-Complete", "?0")], body: [])
             let place = try #require(created.headers["Location"])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import API
 
-/// What gzip makes of bytes that it is to have made.
+/// The output of gzip for compressed bytes.
 private func gunzip(_ bytes: [UInt8]) async throws -> [UInt8] {
     let folder = TemporaryFolder()
     try await ChildProcess.run(["/bin/gzip", "-d", folder.write(bytes, to: "answer.gz")])
@@ -15,14 +15,14 @@ private func gunzip(_ bytes: [UInt8]) async throws -> [UInt8] {
 @Suite struct ContentCodingTests {
     private static let gzip = [("Accept-Encoding", "gzip")]
 
-    /// A session whose first page of tasks is longer than what is worth compressing, and the path of that page.
+    /// A session whose first page of tasks is long enough to be compressed, and the path of that page.
     private func page(of api: ServedAPI) async throws -> String {
         try await api.session()
         for _ in 0..<3 { #expect(try await api.dev.post("/v1/sessions/s/tasks", api.task()).status == 201) }
         return "/v1/sessions/s/tasks"
     }
 
-    @Test func `A long answer is compressed for who takes gzip`() async throws {
+    @Test func `A long response is compressed for a client that accepts gzip`() async throws {
         try await ServedAPI.run { api in
             let path = try await page(of: api)
             let plain = try await api.dev.get(path)
@@ -40,7 +40,7 @@ private func gunzip(_ bytes: [UInt8]) async throws -> [UInt8] {
         }
     }
 
-    @Test func `A short answer stays as it is`() async throws {
+    @Test func `A short response is not compressed`() async throws {
         try await ServedAPI.run { api in
             let answer = try await api.dev.get("/healthz", headers: Self.gzip)
             #expect(answer.fields["Content-Encoding"] == nil && answer.fields["Vary"] == nil)
@@ -53,12 +53,12 @@ private func gunzip(_ bytes: [UInt8]) async throws -> [UInt8] {
         ("gzip;q=0", false), ("gzip;q=0, *", false), ("br", false), ("", false), ("identity, gzip;q=0.5", false),
         ("*;q=0", false), ("GZip ; Q=0.000", false),
     ])
-    func `Weights are honoured`(field: String, isWelcome: Bool) async throws {
+    func `The weights of Accept-Encoding are honoured`(field: String, isWelcome: Bool) async throws {
         let headers = RequestHeaders([("accept-encoding", field)])
         #expect(ContentCoding.isGzipWelcome(headers) == isWelcome)
     }
 
-    @Test func `A compressed resource has a tag of its own, which conditions take`() async throws {
+    @Test func `A compressed resource has an entity tag of its own, which conditions accept`() async throws {
         try await ServedAPI.run { api in
             _ = try await page(of: api)
             var task = api.task()
@@ -86,7 +86,7 @@ private func gunzip(_ bytes: [UInt8]) async throws -> [UInt8] {
         }
     }
 
-    @Test func `Problems and the description are compressed too, streams of events are not`() async throws {
+    @Test func `Problems and the description are compressed, streams of events are not`() async throws {
         try await ServedAPI.run { api in
             try await api.session()
             let tasks = JSON.array(Array(repeating: ["kind": "nothing"], count: 40))
@@ -101,13 +101,13 @@ private func gunzip(_ bytes: [UInt8]) async throws -> [UInt8] {
                 let again = try await api.dev.get(path, headers: Self.gzip + [("If-None-Match", answer.etag ?? "")])
                 #expect(again.status == 304)
             }
-            // It could not be read otherwise.
+            // A compressed stream could not be read.
             let stream = try await api.dev.openStream("/v1/sessions/s/events", headers: Self.gzip)
             stream.close()
         }
     }
 
-    @Test func `Lines are compressed as they are answered`() async throws {
+    @Test func `Lines of a response are compressed as they are written`() async throws {
         try await ServedAPI.run { api in
             try await api.session()
             let line = #"{"kind":"download","state":"suspended","request":{"url":"https://example.com/a"}}"#

@@ -13,7 +13,7 @@ import Wire
     private static let path = "/v1/sessions/s/tasks/1/content"
 
     @Test(arguments: [1000, 300_000])
-    func `A content is read whole and in ranges`(length: Int) async throws {
+    func `A content is read completely and in ranges`(length: Int) async throws {
         try await RouteFixture.run { fixture in
             let bytes = TestSupport.Content.bytes(seed: 5, length: length)
             _ = try await fixture.download(.generated(seed: 5, length: length))
@@ -72,7 +72,7 @@ import Wire
         }
     }
 
-    @Test func `A content that was claimed is gone, and one that never was is not there`() async throws {
+    @Test func `A claimed content gets 410, and a task without content gets 404`() async throws {
         try await RouteFixture.run { fixture in
             _ = try await fixture.download(.generated(seed: 5, length: 100))
             let claimed = try await fixture.call("POST", Self.path + "/claim")

@@ -8,7 +8,7 @@ import Transfers
 @testable import API
 
 @Suite struct ConventionTests {
-    @Test func `A tag of the revision saves reading and guards changing`() async throws {
+    @Test func `The entity tag of a revision saves reads and guards changes`() async throws {
         try await ServedAPI.run { api async throws in
             let tag = try #require(try await api.session().etag)
             #expect(tag.hasPrefix("\"r"))
@@ -28,7 +28,7 @@ import Transfers
         }
     }
 
-    @Test func `A tag of what had the same name before, or of another thing, guards too`() async throws {
+    @Test func `The entity tag of a former resource or of another resource never matches`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session("other")
             let other = try #require(try await api.dev.get("/v1/sessions/other").etag)
@@ -58,7 +58,7 @@ import Transfers
         }
     }
 
-    @Test func `Names that no URL could carry are refused`() async throws {
+    @Test func `Names that no URL can carry are refused`() async throws {
         try await ServedAPI.run { api async throws in
             for name in [".", ".."] {
                 for path in [name, name.replacing(".", with: "%2E")] {
@@ -72,7 +72,7 @@ import Transfers
         }
     }
 
-    @Test func `Lists go on from page to page, and forged cursors are refused`() async throws {
+    @Test func `Lists continue from page to page, and forged cursors are refused`() async throws {
         try await ServedAPI.run { api async throws in
             for name in ["a", "b", "c", "d", "e"] { try await api.session(name) }
             var names: [String] = []
@@ -111,7 +111,7 @@ import Transfers
     }
 
     @Test(arguments: ["limit=0", "limit=1001", "limit=x", "limit=1&limit=2", "nonsense=1", "cursor="])
-    func `Bad query values are 422`(query: String) async throws {
+    func `Invalid query values get 422`(query: String) async throws {
         try await ServedAPI.run { api async throws in
             let answer = try await api.dev.get("/v1/sessions?\(query)")
             #expect(answer.status == 422)
@@ -119,7 +119,7 @@ import Transfers
         }
     }
 
-    @Test func `Bodies must be JSON, say so, and have a length`() async throws {
+    @Test func `A body without JSON, its media type or a length is refused`() async throws {
         try await ServedAPI.run { api async throws in
             let path = "/v1/sessions"
             let json = [("Content-Type", "application/json")]
@@ -140,7 +140,7 @@ import Transfers
         }
     }
 
-    @Test func `What cannot be accepted is 406`() async throws {
+    @Test func `An Accept header without a producible type gets 406`() async throws {
         try await ServedAPI.run { api async throws in
             #expect(try await api.dev.get("/v1/sessions", headers: [("Accept", "text/html")]).code == "not-acceptable")
             let refused = [("Accept", "application/json;q=0, */*;q=0.1")]
@@ -151,7 +151,7 @@ import Transfers
         }
     }
 
-    @Test func `Problems tell type, title, instance and request`() async throws {
+    @Test func `Problems have type, title, instance and request`() async throws {
         try await ServedAPI.run { api async throws in
             let answer = try await api.dev.get("/v1/sessions/none", headers: [("X-Request-Id", "mine-1")])
             #expect(answer.status == 404)
@@ -179,7 +179,7 @@ import Transfers
         }
     }
 
-    @Test func `In development only this machine's names are served`() async throws {
+    @Test func `In development mode only this machine's names are served`() async throws {
         try await ServedAPI.run {
             $0.isDevelopment = true
         } _: { api async throws in
@@ -192,7 +192,7 @@ import Transfers
         }
     }
 
-    @Test func `Only origins that are named may be read by browsers`() async throws {
+    @Test func `Browsers may read responses only from configured origins`() async throws {
         try await ServedAPI.run {
             $0.corsOrigins = ["https://app.example"]
         } _: { api async throws in
@@ -212,7 +212,7 @@ import Transfers
         }
     }
 
-    @Test func `A key that asks too often hears 429 and when to come again`() async throws {
+    @Test func `A key above its rate limit gets 429 and the time to wait`() async throws {
         try await ServedAPI.run(configured: { $0.rateLimit = 1 }) { api async throws in
             let refused = try await eventually("a refusal") {
                 try await withThrowingTaskGroup(of: APIClient.Answer.self) { group in
@@ -226,7 +226,7 @@ import Transfers
         }
     }
 
-    @Test func `A second's worth of requests is at hand, and comes back with time`() {
+    @Test func `A key may send one second's requests at once, and regains them with time`() {
         let time = ManualClock()
         let limiter = RateLimiter(perSecond: 2, clock: time.clock)
         func admit(_ key: String, _ count: Int) -> [Bool] { (0..<count).map { _ in limiter.admit(key).isAdmitted } }
@@ -238,7 +238,7 @@ import Transfers
         #expect(admit("a", 3) == [true, true, false])
     }
 
-    @Test func `Answers to a limited key tell what it may still do`() async throws {
+    @Test func `Responses to a limited key report its remaining requests`() async throws {
         try await ServedAPI.run(configured: { $0.rateLimit = 1000 }) { api async throws in
             for path in ["/v1/sessions", "/v1/sessions/none"] {
                 let answer = try await api.dev.get(path)
@@ -252,7 +252,7 @@ import Transfers
         }
     }
 
-    @Test func `A 404 names what is not there`() async throws {
+    @Test func `A 404 names the missing resource`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session("photos")
             #expect(try await api.dev.post("/v1/sessions/photos/tasks", api.task()).status == 201)
@@ -264,7 +264,7 @@ import Transfers
                 ("/v1/sessions/photos/tasks/x/content", "There is no task x in session \"photos\"."),
                 ("/v1/launches/l", "There is no launch \"l\"."), ("/v1/questions/q", "There is no question \"q\"."),
                 ("/v1/credentials/c", "There is no credential \"c\"."), ("/v1/bodies/b", "There is no body \"b\"."),
-                ("/v1/nowhere", "There is no route of this path."),
+                ("/v1/nowhere", "There is no route with this path."),
             ] {
                 let answer = try await api.dev.get(path)
                 #expect(answer.code == "not-found" && answer.json["detail"].string == detail, "\(path): \(answer.text)")
@@ -278,7 +278,7 @@ import Transfers
         }
     }
 
-    @Test func `Lists go by the time of creation, from either end`() async throws {
+    @Test func `Lists are ordered by creation time, from either end`() async throws {
         try await ServedAPI.run { api async throws in
             for number in 1...5 {
                 try await api.session("s\(number)")
@@ -294,12 +294,12 @@ import Transfers
                 ]
                 let credential: JSON = ["protectionSpace": space, "credential": ["token": "t"]]
                 #expect(try await api.dev.post("/v1/credentials", credential).status == 201)
-                if number > 1 {  // The first app and its first key are there.
+                if number > 1 {  // The first app and its first key exist.
                     let app: JSON = ["identifier": .string("app\(number)")]
                     #expect(try await api.admin.post("/v1/apps", app).status == 201)
                     #expect(try await api.admin.post("/v1/apps/dev/keys", ["scopes": ["events"]]).status == 201)
                 }
-                // Times have milliseconds.
+                // Times have a resolution of milliseconds.
                 let time = api.service.clock.now
                 _ = try await eventually("a later millisecond") { api.service.clock.now > time ? true : nil }
             }
@@ -342,7 +342,7 @@ import Transfers
         }
     }
 
-    @Test func `A form is refused with what to send instead`() async throws {
+    @Test func `A form is refused, and the problem names the accepted body`() async throws {
         try await ServedAPI.run { api async throws in
             let answer = try await api.dev.send(
                 "POST", "/v1/bodies", headers: [("Content-Type", "multipart/form-data; boundary=x")],
@@ -353,7 +353,7 @@ import Transfers
         }
     }
 
-    @Test func `A cursor opens only where it was made`() {
+    @Test func `A cursor is valid only for the list that created it`() {
         let seal = CursorSeal(key: Array(repeating: 7, count: 32))
         let cursor = seal.cursor(at: 1 << 40, of: "a")
         #expect(seal.position(in: cursor, of: "a") == 1 << 40)
@@ -362,7 +362,7 @@ import Transfers
         #expect(seal.position(in: "", of: "a") == nil)
     }
 
-    @Test func `The more exact range decides what is accepted`() {
+    @Test func `The more specific range decides which type is accepted`() {
         let types = ["application/json", "text/event-stream"]
         #expect(MediaTypes.choose(types, accept: []) == "application/json")
         #expect(MediaTypes.choose(types, accept: ["text/event-stream"]) == "text/event-stream")

@@ -17,7 +17,7 @@ import Wire
         ]
     }
 
-    @Test func `Each of many credentials that replace one another at once is confirmed`() async throws {
+    @Test func `Concurrent replacements of a credential are all confirmed`() async throws {
         try await RouteFixture.run { fixture in
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<32 {
@@ -30,7 +30,7 @@ import Wire
         }
     }
 
-    @Test func `Credentials are written, listed and forgotten, never read`() async throws {
+    @Test func `Credentials are written, listed and deleted, never read`() async throws {
         try await RouteFixture.run { fixture in
             let created = try await fixture.call("POST", "/v1/credentials", json: Self.creation("A.example"))
             #expect(created.status == 201)

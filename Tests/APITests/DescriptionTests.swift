@@ -3,7 +3,7 @@ import Testing
 
 @testable import API
 
-/// `openapi.yaml` is made so that programs which write clients lose nothing of it.
+/// `openapi.yaml` keeps to the forms from which client generators produce complete clients.
 @Suite struct DescriptionTests {
     private let document: JSON
     private let schema: Schema
@@ -13,14 +13,14 @@ import Testing
         schema = Schema(document: document, isExact: true)
     }
 
-    @Test func `Every list of words and every object with members has a name`() {
+    @Test func `Every enumeration and every object schema with members has a name`() {
         for part in parts where part.isSchema && (part.value.has("enum") || part.value.has("properties")) {
             let isNamed = part.place.dropLast() == ["components", "schemas"]
             #expect(isNamed, "\(part.path) needs a name of its own")
         }
     }
 
-    @Test func `No name is one that a language has taken`() {
+    @Test func `No schema has the name of a type in a client's language`() {
         let taken: Set = [
             "Any", "Array", "Blob", "Body", "Boolean", "Configuration", "Data", "Date", "Error", "File", "Headers",
             "Int",
@@ -28,21 +28,21 @@ import Testing
             "Type", "URL",
         ]
         #expect(taken.intersection(schemas.keys) == [])
-        // Python names a variable after either.
+        // Python would derive the same variable from both names.
         for (name, schema) in schemas {
             let members = (schema["properties"].object ?? [:]).keys.map { $0.lowercased() }
             #expect(!members.contains(name.lowercased()), "\(name) has a member of its own name")
         }
     }
 
-    @Test func `Words that have names of their own have no default`() {
+    @Test func `Enumerations with x-enum-varnames have no default`() {
         for part in parts where part.isSchema && part.value.has("x-enum-varnames") {
             #expect(part.value["x-enum-varnames"].array?.count == part.value["enum"].array?.count, "\(part.path)")
             #expect(!part.value.has("default"), "\(part.path): some generators spell it in another way")
         }
     }
 
-    @Test func `Words that are no names in a programming language have names of their own`() {
+    @Test func `Enumerations whose words are no identifiers have x-enum-varnames`() {
         for (name, schema) in schemas where schema.has("enum") {
             let words = schema["enum"].array ?? []
             let isPlain =
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `Identifier ends the names of Apple's and chosen names, Id those of opaque ones`() {
+    @Test func `Names end in Identifier for Apple's and chosen names, in Id for opaque ones`() {
         var names: Set<String> = []
         for schema in schemas.values { names.formUnion((schema["properties"].object ?? [:]).keys) }
         for part in parts where !part.isSchema && ["path", "query"].contains(part.value["in"].string) {
@@ -73,7 +73,7 @@ import Testing
             ending("dentifier", "dentifiers").subtracting([
                 "identifier", "sessionIdentifier", "taskIdentifier", "taskIdentifiers", "firstTaskIdentifier",
                 "lastTaskIdentifier",
-                // Older than the rule.
+                // These names are older than the rule.
                 "keyIdentifier", "credentialIdentifier",
             ]) == [])
         #expect(
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func `The choices of a oneOf are told apart by a discriminator or by their type in JSON`() {
+    @Test func `The choices of a oneOf differ by a discriminator or by their type in JSON`() {
         for part in parts where part.isSchema {
             #expect(!part.value.has("anyOf"), "\(part.path): few generators know anyOf")
             #expect(
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `What may be null has no conditions, which would cost it its type`() {
+    @Test func `A nullable schema has no conditions, which would hide its type from generators`() {
         for part in parts where part.isSchema && part.value["oneOf"].array?.contains(["type": "null"]) == true {
             for choice in part.value["oneOf"].array ?? [] {
                 let conditions = ["if", "not", "anyOf"].filter { schema.resolved(choice).has($0) }
@@ -137,7 +137,7 @@ import Testing
         #expect(count > 80)
     }
 
-    @Test func `Links lead to routes that there are, with parameters that they have`() {
+    @Test func `Links lead to existing routes with existing parameters`() {
         var targets: Set<String> = []
         for part in parts where part.place.dropLast().last == "links" {
             let target = part.value["operationId"].string ?? ""
@@ -154,11 +154,11 @@ import Testing
         #expect(unreached.keys.sorted() == [], "no link leads to these")
     }
 
-    @Test func `Header fields of limits and of replays stand with each answer that may have them`() {
+    @Test func `Responses describe their header fields of rate limits and of replays`() {
         for (name, operation) in operations {
             for (status, response) in operation.responses {
                 var owed: Set<String> = []
-                // Before the key is known, and before the route is, nobody's requests are counted.
+                // Requests are not counted before their key and their route are known.
                 if !operation.isOpen, status != "401", status != "414" { owed = ["RateLimit-Policy", "RateLimit"] }
                 if operation.parameters.contains("Idempotency-Key"), status < "400" {
                     owed.insert("Idempotency-Replayed")
@@ -169,12 +169,12 @@ import Testing
         }
     }
 
-    @Test func `A client has no methods for the calls that the service makes`() {
+    @Test func `A generated client has no methods for the calls that the service makes`() {
         let webhooks = document["webhooks"].object ?? [:]
         #expect(!webhooks.isEmpty && webhooks.values.allSatisfy { $0["post"]["x-internal"] == true })
     }
 
-    @Test func `A client finds the service where it found the description`() {
+    @Test func `The server URL of the description is relative to the description`() {
         #expect(document["servers"].array?.map { $0["url"] } == ["/"])
     }
 
@@ -230,7 +230,7 @@ import Testing
         }
     }
 
-    @Test func `What must be together or apart is told in the schema`() {
+    @Test func `The schemas state which members exclude or require one another`() {
         func isValid(_ name: String, _ value: JSON) -> Bool { schema.faults(of: value, schemas[name] ?? false) == [] }
         let request: JSON = ["url": "https://example.com/"]
         let tasks: [(JSON, Bool)] = [
@@ -270,7 +270,7 @@ import Testing
 }
 
 extension DescriptionTests {
-    /// A part of the document and where it stands.
+    /// A part of the document, with its path.
     private struct Part {
         let place: [String]
         let value: JSON
@@ -289,7 +289,7 @@ extension DescriptionTests {
 
     private var schemas: [String: JSON] { document["components"]["schemas"].object ?? [:] }
 
-    /// All objects of the document but the examples, and what conditions ask of a schema.
+    /// All objects of the document except the examples and the conditions of schemas.
     private var parts: [Part] {
         var found: [Part] = []
         func walk(_ value: JSON, _ place: [String], isSchema: Bool) {
@@ -320,8 +320,8 @@ extension DescriptionTests {
 
     private enum Direction { case request, response }
 
-    /// The names of the schemas that JSON and queries of requests, or of responses and webhooks, is made of. What a receiver answers
-    /// to a webhook is left out: it is read leniently.
+    /// The names of the schemas in JSON and queries of requests, or of responses and webhooks. A receiver's response to
+    /// a webhook is left out, because it is read leniently.
     private func reachable(_ direction: Direction) -> Set<String> {
         var found: Set<String> = direction == .request ? ["TaskCreation"] : ["LineResult"]
         func walk(_ value: JSON) {
@@ -356,7 +356,7 @@ extension DescriptionTests {
         return found
     }
 
-    /// The types in JSON that a value of a schema may have.
+    /// The JSON types of the values of a schema.
     private func types(of choice: JSON) -> [String] {
         let resolved = schema.resolved(choice)
         if let choices = resolved["oneOf"].array { return choices.flatMap { types(of: $0) } }

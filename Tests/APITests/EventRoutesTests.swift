@@ -6,14 +6,14 @@ import Testing
 @testable import API
 
 @Suite struct EventRoutesTests {
-    /// Makes a task and cancels it: two events, metrics and completion.
+    /// Creates a task and cancels it: two events, metrics and completion.
     private func completeTask(_ api: ServedAPI) async throws {
         let created = try await api.dev.post("/v1/sessions/s/tasks", api.task())
         let place = try #require(created.fields["Location"])
         _ = try await api.dev.post(place + "/cancel")
     }
 
-    @Test func `Events are read after a number and acknowledged through one`() async throws {
+    @Test func `Events are read after a sequence number and acknowledged through one`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let empty = try await api.dev.get("/v1/sessions/s/events")
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `Streams that are not read hold memory, each a page of it, until they are closed`() async throws {
+    @Test func `Streams without a reader hold one page of memory each until they are closed`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let url = "https://example.com/" + String(repeating: "u", count: 500)
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `A waiting read attaches, and ends with the first event`() async throws {
+    @Test func `A held read attaches, and ends with the first event`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             async let page = api.dev.get("/v1/sessions/s/events?wait=60")
@@ -85,7 +85,9 @@ import Testing
         }
     }
 
-    @Test func `A place beyond the last event is of an earlier incarnation, and told so at once`() async throws {
+    @Test func `A position beyond the last event belongs to an earlier incarnation and is refused at once`()
+        async throws
+    {
         try await ServedAPI.run { api async throws in
             try await api.session()
             try await completeTask(api)
@@ -110,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `A client that goes away is not attached any more`() async throws {
+    @Test func `A client that disconnects is no longer attached`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             func kind() async throws -> String? {
@@ -127,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `A stream tells kept events with numbers and live ones without`() async throws {
+    @Test func `A stream sends stored events with ids and live events without`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             try await completeTask(api)
@@ -150,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func `A silent stream shows that it lives, and ends with its key`() async throws {
+    @Test func `A silent stream sends heartbeats, and ends with its key`() async throws {
         try await ServedAPI.run(configured: { $0.heartbeat = .milliseconds(100) }) { api async throws in
             try await api.session()
             let created = try await api.admin.post("/v1/apps/dev/keys", ["scopes": ["events"]])
@@ -161,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func `A stream ends with its session and when the service stops`() async throws {
+    @Test func `A stream ends with its session and with the service`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let stream = try await api.dev.openStream("/v1/sessions/s/events")
@@ -174,7 +176,7 @@ import Testing
         }
     }
 
-    @Test func `A key holds only so many requests`() async throws {
+    @Test func `The number of held requests of a key is limited`() async throws {
         try await ServedAPI.run(configured: { $0.heldRequestsPerKey = 1 }) { api async throws in
             try await api.session()
             let stream = try await api.dev.openStream("/v1/sessions/s/events")
@@ -188,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func `One client holds a session, until it lets go or is overruled`() async throws {
+    @Test func `One client holds a session until it releases the lease or another client takes over`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             try await completeTask(api)

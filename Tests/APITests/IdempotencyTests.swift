@@ -12,7 +12,7 @@ import struct Wire.ProblemCode
 @Suite struct IdempotencyTests {
     private static let key = [("Idempotency-Key", "k-1")]
 
-    @Test func `The same request gets the same answer, another one 422`() async throws {
+    @Test func `A repeated request gets the stored response, and another request with its key gets 422`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let path = "/v1/sessions/s/tasks"
@@ -31,7 +31,7 @@ import struct Wire.ProblemCode
         }
     }
 
-    @Test func `Secrets are replayed too, and commands are done once`() async throws {
+    @Test func `Responses with secrets are replayed, and commands run once`() async throws {
         try await ServedAPI.run { api async throws in
             let first = try await api.admin.post("/v1/apps", ["identifier": "a"], headers: Self.key)
             let second = try await api.admin.post("/v1/apps", ["identifier": "a"], headers: Self.key)
@@ -47,7 +47,7 @@ import struct Wire.ProblemCode
         }
     }
 
-    @Test func `Errors are not kept`() async throws {
+    @Test func `Responses with errors are not stored`() async throws {
         try await ServedAPI.run { api async throws in
             let path = "/v1/sessions/s/finish-tasks-and-invalidate"
             #expect(try await api.dev.post(path, headers: Self.key).status == 404)
@@ -76,7 +76,7 @@ import struct Wire.ProblemCode
         }
     }
 
-    @Test func `Lines take no key, and say what to give instead`() async throws {
+    @Test func `Lines with an Idempotency-Key are refused, and the problem names clientTaskId`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let path = "/v1/sessions/s/tasks"
@@ -90,14 +90,14 @@ import struct Wire.ProblemCode
     }
 
     @Test(arguments: ["", "a b", String(repeating: "x", count: 256)])
-    func `A key is 1 to 255 visible characters`(key: String) async throws {
+    func `An Idempotency-Key has 1 to 255 visible characters`(key: String) async throws {
         try await ServedAPI.run { api async throws in
             let answer = try await api.dev.post("/v1/app/activate", headers: [("Idempotency-Key", key)])
             #expect(answer.status == 422)
         }
     }
 
-    @Test func `A request that is still running is 409, and another with its key 422`() async throws {
+    @Test func `A repeated request gets 409 while the first one runs, and another request gets 422`() async throws {
         try await ServedAPI.run { api async throws in
             let keys = IdempotencyKeys(service: api.service)
             let entry = IdempotencyKeys.Entry(principal: "app/1", key: "k", fingerprint: [1])

@@ -8,7 +8,7 @@ import Wire
 
 /// `GET /v1` and `/problems/CODE`.
 @Suite struct IndexRoutesTests {
-    @Test func `The index leads to routes that there are, without a key`() async throws {
+    @Test func `The index leads to existing routes, without a key`() async throws {
         try await ServedAPI.run { api async throws in
             let index = try await api.dev.with(key: nil).get("/v1")
             #expect(index.status == 200 && index.json["name"] == "urlsessiond")
@@ -19,7 +19,7 @@ import Wire
                 #expect(!links.isEmpty)
                 for (name, path) in links { #expect(patterns.contains(path.string ?? ""), "\(name): \(path)") }
             }
-            // Each collection of the API is there.
+            // Each collection of the API is listed.
             let collections = patterns.filter { $0.hasPrefix("/v1/") && !$0.contains("{") }
             let known = Set(try #require(index.json["resources"].object).values.compactMap(\.string))
             for path in ["/v1/sessions", "/v1/tasks", "/v1/launches", "/v1/bodies"] {
@@ -28,7 +28,7 @@ import Wire
         }
     }
 
-    @Test func `Each problem code is explained, to people and to programs`() async throws {
+    @Test func `Each problem code has a page for people and for programs`() async throws {
         try await ServedAPI.run { api async throws in
             let client = api.dev.with(key: nil)
             for code in ProblemCode.known {

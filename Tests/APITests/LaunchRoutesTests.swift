@@ -9,7 +9,7 @@ import Wire
 @testable import API
 
 @Suite struct LaunchRoutesTests {
-    @Test func `Nobody's launches are listed, and a foreign one is not there`() async throws {
+    @Test func `An app without launches gets an empty list, and an unknown launch gets 404`() async throws {
         try await RouteFixture.run { fixture in
             let list = try await fixture.call("GET", "/v1/launches?session=s&state=parked&kind=session.handleEvents")
             #expect(try list.json == ["items": [], "nextCursor": nil])
@@ -20,12 +20,12 @@ import Wire
             let all: WireJSON = ["createdAfter": "2026-12-01T00:00:00Z", "state": "exhausted"]
             let again = try await fixture.call("POST", "/v1/launches/redeliver", json: all)
             #expect(try again.status == 200 && again.json == ["matched": 0, "changed": 0])
-            // Without a time it would be for all that there ever were.
+            // Without a time the request would apply to all launches ever.
             #expect(try await fixture.call("POST", "/v1/launches/redeliver", json: [:]).problem == .invalidValue)
         }
     }
 
-    @Test func `A ping without a webhook says so in the attempt`() async throws {
+    @Test func `A ping without a webhook reports so in its attempt`() async throws {
         try await RouteFixture.run { fixture in
             let answer = try await fixture.call("POST", "/v1/app/webhook/ping")
             #expect(answer.status == 200)
@@ -36,7 +36,7 @@ import Wire
         }
     }
 
-    @Test func `The refresh interval is set and shown, and too short ones are refused`() async throws {
+    @Test func `The refresh interval is set and returned, and short intervals are refused`() async throws {
         try await RouteFixture.run { fixture in
             let path = "/v1/app/background-refresh"
             let first: Wire.BackgroundRefresh = try await fixture.call("GET", path).read()
@@ -54,7 +54,7 @@ import Wire
         }
     }
 
-    @Test func `Conditions are the operator's, last, and hold discretionary tasks back`() async throws {
+    @Test func `Only the operator sets conditions, which last and delay discretionary tasks`() async throws {
         try await RouteFixture.run { fixture in
             let path = "/v1/system/conditions"
             #expect(try await fixture.call("GET", path).status == 403)

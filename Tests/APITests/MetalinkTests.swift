@@ -39,7 +39,7 @@ struct MetalinkTests {
     }
 
     @Test
-    func `Prefixes are as good as a default namespace`() throws {
+    func `Prefixes are equivalent to a default namespace`() throws {
         let bytes = Array(
             """
             <m:metalink xmlns:m='urn:ietf:params:xml:ns:metalink'><m:file name="a"><m:url>http://a.example/</m:url>\
@@ -55,13 +55,13 @@ struct MetalinkTests {
         "<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><a>&e;</a>", "<p:a/>", "<a", "<a><!-- ", "<a>\u{1}</a>",
         "<?xml version='1.0' encoding='ISO-8859-1'?><a/>", "<a>&#xD800;</a>", "<a b='<'/>",
     ])
-    func `What is not well-formed, or has a document type, is refused`(text: String) {
+    func `A document that is not well-formed or has a document type is refused`(text: String) {
         #expect(throws: XMLError.self) { try XMLElement(parsing: Array(text.utf8)) }
         #expect(throws: Metalink.Refused.self) { try Metalink.creation(Array(text.utf8)) }
     }
 
     @Test
-    func `Bytes that are not UTF-8, and too many levels, are refused`() {
+    func `Invalid UTF-8 and too many levels are refused`() {
         #expect(throws: XMLError.self) { try XMLElement(parsing: [0x3C, 0x61, 0xFF, 0x2F, 0x3E]) }
         let deep = String(repeating: "<a>", count: 100) + String(repeating: "</a>", count: 100)
         #expect(throws: XMLError.self) { try XMLElement(parsing: Array(deep.utf8)) }
@@ -75,14 +75,14 @@ struct MetalinkTests {
         }
         #expect(try parse("<a\(names("b", 64))/>").attributes.count == 64)
         #expect(throws: XMLError.self) { try parse("<a\(names("b", 65))/>") }
-        // Two are always there.
+        // Two declarations are predefined.
         #expect(try parse("<a\(names("xmlns:b", 62))><b0:c/></a>").children.first?.namespace == "u")
         #expect(throws: XMLError.self) { try parse("<a\(names("xmlns:b", 40))><a\(names("xmlns:c", 40))/></a>") }
         #expect(throws: XMLError.self) { try parse("<?xml version='1.0'\(String(repeating: " ", count: 300))?><a/>") }
     }
 
     @Test
-    func `Declarations end with their element`() throws {
+    func `The scope of a declaration ends with its element`() throws {
         let text = "<a xmlns='1'><b xmlns='2' xmlns:p='3'><p:c/></b><d/></a>"
         let root = try XMLElement(parsing: Array(text.utf8))
         #expect(root.children.map(\.namespace) == ["2", "1"])
@@ -90,14 +90,14 @@ struct MetalinkTests {
         #expect(throws: XMLError.self) { try XMLElement(parsing: Array("<a><b xmlns:p='3'/><p:c/></a>".utf8)) }
     }
 
-    /// What documents are made of that could take longer than in proportion to their length.
+    /// Parts of documents that could take more than linear time.
     private static let patterns = [
         " b#='c'", "<e xmlns='u' xmlns:p#='u'/>", "<e>#</e>", "&amp;&#x41;", "<![CDATA[]]>", "<!---->x", "<?p ?>", "]",
         "<url>http://#.example/</url>", "<hash type='x'>#</hash>", "<pieces type='x'/>",
     ]
 
     @Test(arguments: patterns)
-    func `Four times the length takes about four times as long`(pattern: String) throws {
+    func `Parsing time is linear in the length`(pattern: String) throws {
         func seconds(_ length: Int) -> Double {
             var (text, number) = ("", 0)
             while text.utf8.count < length {
@@ -114,7 +114,7 @@ struct MetalinkTests {
         #expect(seconds(160_000) < 10 * least + 0.05)
     }
 
-    /// Processor time of this thread.
+    /// The CPU time of this thread.
     private func threadSeconds() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -135,7 +135,7 @@ struct MetalinkTests {
     }
 
     @Test
-    func `Values that no task may have are told with their places`() throws {
+    func `Invalid values are reported with their positions`() throws {
         let error = try #require(throws: JSONError.self) {
             try Metalink.creation(
                 document("<url>http://a.example/</url><url>http://u@b.example/</url><hash type='sha-256'>ab</hash>"))

@@ -9,7 +9,7 @@ import Wire
         try TaskOrder(checking: TaskCreation(from: json), at: "/tasks/3", traceparent: nil)
     }
 
-    @Test func `A URL that libcurl does not take is a fault where it stands`() throws {
+    @Test func `A URL that libcurl rejects is reported with its position`() throws {
         #expect(throws: JSONError.self) { try order(["kind": "download", "request": ["url": "file:///etc/passwd"]]) }
         let error = try #require(throws: JSONError.self) {
             try order(["kind": "download", "request": ["url": "http://a%20b.example./"]])

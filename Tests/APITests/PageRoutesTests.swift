@@ -6,7 +6,7 @@ import Testing
 @testable import API
 
 @Suite struct PageRoutesTests {
-    @Test func `The files in the program are those of the repository`() {
+    @Test func `The embedded files are those of the repository`() {
         let folder = "\(repository)/Sources/CPage/site"
         #expect(Set(PageFiles.all.keys) == Set(filesBelow(folder)), "run scripts/embed-page")
         for (name, file) in PageFiles.all {
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `Scripts come compressed`() async throws {
+    @Test func `Scripts are compressed`() async throws {
         try await ServedAPI.run { api in
             let gzip = [("Accept-Encoding", "gzip")]
             let plain = try await api.dev.with(key: nil).get("/page/main.js")
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `Without the page its routes are not there`() async throws {
+    @Test func `Without the page its routes do not exist`() async throws {
         try await ServedAPI.run(configured: { $0.servesPage = false }) { api in
             for path in ["/", "/docs", "/page/main.js"] {
                 let answer = try await api.dev.with(key: nil).get(path)

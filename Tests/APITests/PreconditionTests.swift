@@ -5,11 +5,11 @@ import Testing
 
 @testable import API
 
-/// `If-Match`, wherever something changes.
+/// `If-Match` on every route with a change.
 @Suite struct PreconditionTests {
     private static let stale = [("If-Match", "\"r0-000000000000-000000000000\"")]
 
-    @Test func `What changes a session as a whole looks at the session's tag`() async throws {
+    @Test func `A change of the whole session checks the session's entity tag`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `Force quit and activation look at the app's tag`() async throws {
+    @Test func `Force quit and activation check the app's entity tag`() async throws {
         try await ServedAPI.run { api async throws in
             for (verb, state) in [("force-quit", "forceQuit"), ("activate", "active")] {
                 let before = try await api.dev.get("/v1/app")
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `A content is claimed by its own tag, or its task's`() async throws {
+    @Test func `The claim of a content checks the content's entity tag or its task's`() async throws {
         try await RouteFixture.run { fixture in
             _ = try await fixture.download(.generated(seed: 5, length: 100))
             let path = "/v1/sessions/s/tasks/1/content"
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `Conditions are declared over those that the client saw`() async throws {
+    @Test func `A change of the conditions checks the entity tag that the client read`() async throws {
         try await ServedAPI.run { api async throws in
             let path = "/v1/system/conditions"
             let seen = try #require(try await api.admin.get(path).etag)
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `The interval of background refresh is set over the one that the client saw`() async throws {
+    @Test func `A change of the refresh interval checks the entity tag that the client read`() async throws {
         try await ServedAPI.run { api async throws in
             let path = "/v1/app/background-refresh"
             func put(_ interval: JSON, _ tag: String?) async throws -> APIClient.Answer {
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `Of two that declare over the same conditions one is refused`() async throws {
+    @Test func `Of two concurrent changes of the conditions with one entity tag, one is refused`() async throws {
         try await ServedAPI.run { api async throws in
             let path = "/v1/system/conditions"
             let seen = try #require(try await api.admin.get(path).etag)
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: ["events/ack", "finish-tasks-and-invalidate"])
-    func `Of those who change a session over the same tag one does`(_ verb: String) async throws {
+    func `Of concurrent changes of a session with one entity tag, one succeeds`(_ verb: String) async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func `Of those who suspend a task over the same tag one does`() async throws {
+    @Test func `Of concurrent suspensions of a task with one entity tag, one succeeds`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func `Who sends no condition is never told that one does not hold`() async throws {
+    @Test func `A request without a condition never gets 412`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())

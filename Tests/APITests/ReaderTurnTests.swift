@@ -6,12 +6,12 @@ import Testing
 
 @testable import API
 
-/// Who reads next, where there is much to read.
+/// The order of reads when many are queued.
 @Suite struct ReaderTurnTests {
     /// Long enough for several turns of one request.
     private static let tasks = 120
 
-    /// Makes session `s` of an app, with tasks that wait.
+    /// Creates session `s` of an app, with tasks that wait.
     private static func fill(_ fixture: RouteFixture, key: String = "dev") async throws {
         #expect(try await fixture.call("PUT", "/v1/sessions/s", key: key, json: [:]).status == 201)
         let task: WireJSON = [
@@ -22,7 +22,7 @@ import Testing
         #expect(made.status == 201)
     }
 
-    @Test func `An app that reads little is answered beside one that has forty long reads waiting`() async throws {
+    @Test func `A short read of one app is not delayed by forty long reads of another`() async throws {
         try await RouteFixture.run { fixture in
             let made = try await fixture.call("POST", "/v1/apps", key: "admin", json: ["identifier": "other"])
             let other = try #require(try made.json["apiKey"]?.stringValue)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `A long page of events is made in steps, between which others have their turn`() async throws {
+    @Test func `A long page of events is read in steps, and other reads run between them`() async throws {
         try await RouteFixture.run { fixture in
             try await Self.fill(fixture)
             #expect(try await fixture.call("POST", "/v1/sessions/s/tasks/cancel", json: [:]).status == 200)

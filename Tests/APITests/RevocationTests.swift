@@ -29,7 +29,7 @@ import Transfers
         try await eventually("requests are held") { api.server.held.count == count }
     }
 
-    @Test func `A key that is revoked gets no held read any more`() async throws {
+    @Test func `A held read ends with 401 when its key is revoked`() async throws {
         try await ServedAPI.run { api async throws in
             let key = try await key(api)
             try await api.session()
@@ -46,7 +46,7 @@ import Transfers
         }
     }
 
-    @Test func `Other keys go on waiting when one is revoked`() async throws {
+    @Test func `Held reads of other keys continue when a key is revoked`() async throws {
         try await ServedAPI.run { api async throws in
             let (key, other) = (try await key(api), try await key(api))
             try await api.session()
@@ -63,16 +63,16 @@ import Transfers
             try await api.session()
             let stream = try await key.client.openStream("/v1/sessions/s/events")
             #expect(try await api.admin.delete(key.place).status == 204)
-            // Sooner than the next heartbeat, at which it would be judged anyway.
+            // Before the next heartbeat, which would check the key anyway.
             try await eventually("the stream ends", within: .seconds(8)) { stream.hasEnded }
         }
     }
 
-    @Test func `Lines of a revoked key make no tasks`() async throws {
+    @Test func `Lines of a revoked key create no tasks`() async throws {
         try await ServedAPI.run { api async throws in
             let key = try await key(api)
             try await api.session()
-            // Empty lines make no task: they keep the body faster than it must be.
+            // Empty lines create no task, and keep the body fast enough.
             let line = api.task().description + String(repeating: "\n", count: 16_384)
             let exchange = try await key.client.begin(
                 "POST", "/v1/sessions/s/tasks",
@@ -99,7 +99,7 @@ import Transfers
         }
     }
 
-    @Test func `A body whose key is revoked while it comes is refused`() async throws {
+    @Test func `A body is refused when its key is revoked during the transfer`() async throws {
         try await ServedAPI.run { api async throws in
             for path in ["/v1/sessions", "/v1/bodies"] {
                 let key = try await key(api)
@@ -122,7 +122,7 @@ import Transfers
             async let events = client.send("GET", "/v1/sessions/s/events?wait=60", within: .seconds(20))
             try await isHeld(api, 1)
             #expect(try await api.admin.delete("/v1/apps/gone").status == 204)
-            // Whichever it notices first: that its key is gone, or its session.
+            // The request may first find the key or the session missing.
             #expect([401, 404].contains(try await events.status))
         }
     }
@@ -147,7 +147,7 @@ import Transfers
             let keyIdentifier = try #require(key.place.split(separator: "/").last.map(String.init))
             let app = try await api.service.app(identifier: "dev")
             try await api.service.deleteKey(keyIdentifier, of: app.id)
-            // Where nodes share the store nothing is remembered of keys.
+            // Nodes that share a store cache no keys.
             api.server.authenticator.keyChanged(keyIdentifier)
             #expect(try await page.status == 401)
         }

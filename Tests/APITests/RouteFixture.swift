@@ -12,10 +12,10 @@ import Wire
 @testable import API
 @testable import HTTPServer
 
-/// TestSupport has one of its own, for tests that do not know Wire.
+/// TestSupport has its own type, for tests that do not import Wire.
 typealias WireJSON = Wire.JSON
 
-/// An answer with its body read.
+/// A response with its body read.
 struct Answered: Sendable {
     let status: Int
     let headers: RequestHeaders
@@ -32,7 +32,7 @@ struct Answered: Sendable {
     var problem: ProblemCode? { try? read(Problem.self).code }
 }
 
-/// The API over a service of its own, without a socket in front; an origin behind.
+/// The API over a service of its own, without a socket, and an origin.
 final class RouteFixture: Sendable {
     let server: APIServer
     let service: Service
@@ -97,7 +97,7 @@ final class RouteFixture: Sendable {
         try result.get()
     }
 
-    /// Makes a request. A body is sent whole.
+    /// Sends a request with its whole body.
     func call(
         _ method: String, _ target: String, key: String? = "dev", headers: [(String, String)] = [],
         body: [UInt8]? = nil
@@ -105,11 +105,11 @@ final class RouteFixture: Sendable {
         try await begin(method, target, key: key, headers: headers, body: body).value
     }
 
-    /// Makes a request where the server would: it waits for its turn when this returns.
+    /// Starts a request where the server would: it is queued when this function returns.
     ///
     /// - Parameters:
-    ///   - executor: Where it runs instead.
-    ///   - end: Called where it ran, once it is answered.
+    ///   - executor: The executor that runs it instead.
+    ///   - end: Called on the same executor after the response.
     func begin(
         _ method: String, _ target: String, key: String? = "dev", headers: [(String, String)] = [],
         body: [UInt8]? = nil, on executor: (any TaskExecutor)? = nil, then end: @escaping @Sendable () -> Void = {}
@@ -139,7 +139,7 @@ final class RouteFixture: Sendable {
         }
     }
 
-    /// Makes a request with a body of JSON.
+    /// Sends a request with a JSON body.
     func call(_ method: String, _ target: String, key: String = "dev", json: WireJSON) async throws -> Answered {
         try await call(
             method, target, key: key, headers: [("Content-Type", "application/json")], body: json.jsonBytes)
@@ -180,7 +180,7 @@ final class RouteFixture: Sendable {
         }
     }
 
-    /// A session with one download that has ended.
+    /// A session with one completed download.
     func download(_ resource: Resource, kind: Core.TaskKind = .download) async throws -> TaskRecord {
         origin.serve("/file", resource)
         let session = try await service.openSession(

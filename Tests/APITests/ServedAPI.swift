@@ -9,7 +9,7 @@ import Transfers
 
 @testable import API
 
-/// The whole API on a socket, over a service of its own, for as long as a test runs.
+/// The whole API on a socket, over a service of its own, while a test runs.
 struct ServedAPI: Sendable {
     let server: APIServer
     let http: HTTPServer
@@ -81,19 +81,19 @@ struct ServedAPI: Sendable {
         try result.get()
     }
 
-    /// Makes session `s` of app `dev`.
+    /// Creates session `s` of app `dev`.
     @discardableResult
     func session(_ identifier: String = "s") async throws -> APIClient.Answer {
         try await dev.put("/v1/sessions/\(identifier)", [:])
     }
 
-    /// A client with the key that an answer shows.
+    /// A client with the key in a response.
     func client(_ created: APIClient.Answer) throws -> APIClient {
         guard let key = created.json["apiKey"].string else { throw DeadlineExceeded("a key in the answer") }
         return dev.with(key: key)
     }
 
-    /// A task to be created, suspended unless said otherwise.
+    /// The creation of a task, suspended by default.
     func task(_ url: String = "https://example.com/a", state: String = "suspended", client: String? = nil) -> JSON {
         var task: JSON = ["kind": "download", "request": ["url": .string(url)], "state": .string(state)]
         if let client { task["clientTaskId"] = .string(client) }
@@ -101,5 +101,5 @@ struct ServedAPI: Sendable {
     }
 }
 
-/// A sentence of JSON as bytes.
+/// Text as bytes.
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }

@@ -8,7 +8,7 @@ import Transfers
 @testable import API
 
 @Suite struct SessionRoutesTests {
-    @Test func `PUT creates, then reconnects; POST only creates`() async throws {
+    @Test func `PUT creates a session or reconnects, POST only creates`() async throws {
         try await ServedAPI.run { api async throws in
             let created = try await api.dev.put("/v1/sessions/s", ["sessionDescription": "first"])
             #expect(created.status == 201)
@@ -26,7 +26,7 @@ import Transfers
         }
     }
 
-    @Test func `Another configuration is refused and the members named`() async throws {
+    @Test func `Another configuration is refused, and the problem names the different members`() async throws {
         try await ServedAPI.run { api async throws in
             let configuration: JSON = ["configuration": ["isDiscretionary": true, "timeoutIntervalForRequest": 30]]
             #expect(try await api.dev.put("/v1/sessions/s", configuration).status == 201)
@@ -46,7 +46,7 @@ import Transfers
         }
     }
 
-    @Test func `A bandwidth limit that a configuration names must be the session's, and none says nothing`()
+    @Test func `A requested bandwidth limit must be the session's, and an omitted one matches any`()
         async throws
     {
         try await ServedAPI.run { api async throws in
@@ -65,7 +65,7 @@ import Transfers
         }
     }
 
-    @Test func `A session ends, is readable, and makes room for the next`() async throws {
+    @Test func `A session ends, stays readable, and is replaced by the next one`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
@@ -89,7 +89,7 @@ import Transfers
         }
     }
 
-    @Test func `A wait on a session ends when none of its tasks runs, or when the session is newer`() async throws {
+    @Test func `A wait on a session ends when no task runs or when the session is newer`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             #expect(try await api.dev.get("/v1/sessions/s?wait=30").json["taskCounts"]["running"].int == 0)
@@ -113,7 +113,7 @@ import Transfers
         }
     }
 
-    @Test func `Reset answers with the session`() async throws {
+    @Test func `Reset responds with the session`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             #expect(try await api.dev.post("/v1/sessions/s/reset").status == 200)
@@ -126,7 +126,7 @@ import Transfers
         ("https://10.0.0.1/", "10.0.0.1/32"), ("https://0xA000001/", "10.0.0.1/32"),
         ("https://[fd00::1]/", "fd00::1/128"),
         ("https://[::ffff:192.168.0.1]:8443/", "192.168.0.1/32"), ("https://169.254.169.254/", "169.254.169.254/32"),
-    ]) func `A webhook that nothing could be sent to is refused wherever it is set`(_ url: String, _ range: String)
+    ]) func `An unusable webhook URL is refused on every route`(_ url: String, _ range: String)
         async throws
     {
         try await ServedAPI.run { api async throws in
@@ -144,7 +144,7 @@ import Transfers
         }
     }
 
-    @Test func `A webhook that may be reached, or whose name has to be looked up, is taken`() async throws {
+    @Test func `A webhook with an allowed address or with a host name is accepted`() async throws {
         try await ServedAPI.run { api async throws in
             for url in ["https://127.0.0.1:8/", "https://localhost/", "https://8.8.8.8/", "https://intern.example/"] {
                 let changed = try await api.dev.patch("/v1/app", ["webhook": ["url": .string(url)]])
@@ -153,7 +153,7 @@ import Transfers
         }
     }
 
-    @Test func `The app sees itself, changes its webhook, quits and comes back`() async throws {
+    @Test func `An app reads itself, changes its webhook, is force-quit and is activated`() async throws {
         try await ServedAPI.run { api async throws in
             let app = try await api.dev.get("/v1/app")
             #expect(app.json["limits"]["tasks"].int == 1_000_000)
@@ -181,7 +181,7 @@ import Transfers
         }
     }
 
-    @Test func `A webhook that is null is as it was before there was one`() async throws {
+    @Test func `A null webhook resets the app to its state without a webhook`() async throws {
         try await ServedAPI.run { api async throws in
             let first = try await api.dev.get("/v1/app").json["webhook"]
             let hook: JSON = [
@@ -196,7 +196,7 @@ import Transfers
         }
     }
 
-    @Test func `The operator lists, changes and bounds apps`() async throws {
+    @Test func `The operator lists, changes and limits apps`() async throws {
         try await ServedAPI.run { api async throws in
             #expect(try await api.admin.get("/v1/apps?limit=1").json["items"][0]["identifier"].string == "dev")
             let changed = try await api.admin.patch("/v1/apps/dev", ["limits": ["tasks": 1]])

@@ -15,7 +15,7 @@ import Wire
             number: number, text: JSONText(knownValid: [UInt8](repeating: 0x30, count: bytes)))
     }
 
-    @Test func `What is kept is bounded in bytes, and what is asked for stays`() {
+    @Test func `The cache is bounded in bytes and keeps recently read tasks`() {
         let tasks = ShownTasks(maximumBytes: 64 << 10)
         let favourite = shown(0)
         tasks.keep(favourite)
@@ -28,7 +28,7 @@ import Wire
         #expect(tasks.task(shown(1).stamp) == nil)
     }
 
-    @Test func `One that would need more than half of the room is not kept`() {
+    @Test func `A task that needs more than half of the cache is not kept`() {
         let tasks = ShownTasks(maximumBytes: 64 << 10)
         tasks.keep(shown(1, bytes: 30 << 10))
         tasks.keep(shown(2, bytes: 33 << 10))
@@ -36,14 +36,14 @@ import Wire
         #expect(tasks.task(shown(2).stamp) == nil)
     }
 
-    @Test func `A completed task is written once, and shown anew after each change`() async throws {
+    @Test func `A completed task is rendered once, and again after each change`() async throws {
         try await RouteFixture.run { fixture in
             let done = try await fixture.download(.text("hello"))
             let stamp = try #require(done.stamp)
             let path = "/v1/sessions/s/tasks/1"
             #expect(fixture.server.shownTasks.task(stamp) == nil)
 
-            /// The task alone and in the list, each twice: the first may be written, the second is kept.
+            /// The task alone and in the list, each twice: the first may be rendered, the second comes from the cache.
             func look() async throws -> WireJSON {
                 let first = try await fixture.call("GET", path)
                 let second = try await fixture.call("GET", path)
@@ -71,7 +71,7 @@ import Wire
         }
     }
 
-    @Test func `A task that waits or runs is read each time`() async throws {
+    @Test func `A waiting or running task is never cached`() async throws {
         try await RouteFixture.run { fixture in
             _ = try await fixture.call("PUT", "/v1/sessions/s", json: [:])
             let task: WireJSON = [

@@ -16,7 +16,7 @@ import Wire
         #expect(json["info"]?["version"] == .string(Release.version))
     }
 
-    @Test func `What is served is described, and what is described is served`() async throws {
+    @Test func `Every served route is described, and every described route is served`() async throws {
         try await RouteFixture.run { fixture in
             let paths = try #require(try WireJSON.parse(OpenAPI.json.bytes, maximumDepth: 64)["paths"]?.members)
             let methods: Set = ["get", "head", "post", "put", "patch", "delete"]
@@ -28,7 +28,7 @@ import Wire
         }
     }
 
-    @Test func `Requests of apps run where they read, what watches the service does not`() async throws {
+    @Test func `Requests of apps run on the readers' threads, monitoring requests do not`() async throws {
         try await RouteFixture.run { fixture in
             let elsewhere = fixture.server.routes.filter { $0.executor == nil }.map(\.pattern)
             #expect(
@@ -39,7 +39,7 @@ import Wire
         }
     }
 
-    @Test func `Requests are counted by route, and those that wait are not timed`() async throws {
+    @Test func `Requests are counted by route, and held requests are not timed`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             #expect(try await api.dev.post("/v1/sessions/s/tasks", api.task()).status == 201)
@@ -68,13 +68,13 @@ import Wire
                 "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "process_max_fds",
                 "process_start_time_seconds",
             ] { #expect(value(name) > 0, "\(name)") }
-            // A server keeps its log to itself, and is waited for.
+            // A server has its own log, and each commit waits for a round trip.
             #expect((value("urlsessiond_wal_bytes") > 0) == !TestStore.isOnServer)
             #expect((value("urlsessiond_commit_round_trips_total") > 0) == TestStore.isOnServer)
         }
     }
 
-    @Test func `Health and description need no key, metrics need the operator's`() async throws {
+    @Test func `Health and the description need no key, metrics need the operator's`() async throws {
         try await RouteFixture.run { fixture in
             #expect(try await fixture.call("GET", "/healthz", key: nil).status == 200)
             #expect(try await fixture.call("GET", "/readyz", key: nil).status == 200)

@@ -27,7 +27,7 @@ import Transfers
         }
     }
 
-    @Test func `Faults are told all at once, where they stand`() async throws {
+    @Test func `All faults are reported at once, with their positions`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let path = "/v1/sessions/s/tasks"
@@ -50,7 +50,7 @@ import Transfers
         }
     }
 
-    @Test func `Commands repeat, end with completion, and honour If-Match`() async throws {
+    @Test func `Commands are idempotent, end with completion, and honour If-Match`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let path = "/v1/sessions/s/tasks/1"
@@ -86,7 +86,7 @@ import Transfers
         }
     }
 
-    @Test func `A completed task is made anew`() async throws {
+    @Test func `A completed task is retried as a new task`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             _ = try await api.dev.post("/v1/sessions/s/tasks", api.task(client: "a"))
@@ -103,7 +103,7 @@ import Transfers
         }
     }
 
-    @Test func `Members of a task change, null takes them away`() async throws {
+    @Test func `Members of a task change, and null removes them`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
@@ -125,7 +125,7 @@ import Transfers
         }
     }
 
-    @Test func `A batch makes all or none, and says where it fails`() async throws {
+    @Test func `A batch creates all tasks or none, and reports its faults with positions`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let path = "/v1/sessions/s/tasks/batch"
@@ -154,7 +154,7 @@ import Transfers
         }
     }
 
-    @Test func `Ten thousand tasks are one request`() async throws {
+    @Test func `Ten thousand tasks fit in one request`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let batch: JSON = ["tasks": .array((0..<10_000).map { api.task("https://example.com/\($0)") })]
@@ -164,7 +164,7 @@ import Transfers
         }
     }
 
-    @Test func `Lists are filtered, and whole sessions commanded`() async throws {
+    @Test func `Lists are filtered, and commands apply to whole sessions`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             let path = "/v1/sessions/s/tasks"
@@ -189,7 +189,7 @@ import Transfers
         }
     }
 
-    @Test func `The tasks of all sessions are one list, and each says whose it is`() async throws {
+    @Test func `The tasks of all sessions are one list, and each names its session`() async throws {
         try await ServedAPI.run { api async throws in
             var sent: [JSON] = []
             for (session, state) in [("a", "suspended"), ("b", "running"), ("a", "running")] {
@@ -202,7 +202,7 @@ import Transfers
             }
             let names = try await list().map { [$0["sessionIdentifier"], $0["taskIdentifier"]] }
             #expect(names == [["a", 1], ["b", 1], ["a", 2]])
-            // What a running task waits for depends on its session.
+            // The wait of a running task depends on its session.
             let one = try await api.dev.get("/v1/sessions/b/tasks/1").json
             #expect(try await list("?state=running").first == one)
             let stranger = try await api.client(api.admin.post("/v1/apps", ["identifier": "stranger"]))
@@ -215,7 +215,7 @@ import Transfers
         }
     }
 
-    @Test func `Tasks are searched by a part of what they are called, beside the other filters`() async throws {
+    @Test func `Tasks are searched by a part of their names, together with other filters`() async throws {
         try await ServedAPI.run { api async throws in
             for session in ["a", "b"] { try await api.session(session) }
             var sealed = api.task("https://mirror.example/pub/My%20File.iso?token=hidden")
@@ -262,7 +262,7 @@ import Transfers
         }
     }
 
-    @Test func `A completed task is searched by the name that its response suggested`() async throws {
+    @Test func `A completed task is found by the file name that its response suggested`() async throws {
         let origin = try OriginServer()
         var report = Resource.text("report")
         report.fields.append("Content-Disposition", "attachment; filename=\"Report of May.pdf\"")
@@ -277,8 +277,7 @@ import Transfers
         }
     }
 
-    @Test func `A search answers with what it found among as many tasks as it may examine, and a cursor`() async throws
-    {
+    @Test func `A search returns the matches of a limited number of tasks, and a cursor`() async throws {
         try await ServedAPI.run(configured: { $0.searchedTasks = 3 }) { api async throws in
             try await api.session()
             let tasks = (1...10).map { api.task(client: "t\($0)") }
@@ -309,7 +308,7 @@ import Transfers
         }
     }
 
-    @Test func `Waiting for a task ends with its completion or its next revision`() async throws {
+    @Test func `A wait for a task ends with its completion or its next revision`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             _ = try await api.dev.post("/v1/sessions/s/tasks", api.task())
@@ -329,7 +328,7 @@ import Transfers
         }
     }
 
-    @Test func `All that can be retried is, once, and the rest is listed`() async throws {
+    @Test func `All retriable tasks are retried once, and the others are listed`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             var bodies: [String] = []
@@ -357,7 +356,7 @@ import Transfers
             #expect(second.json["errors"].array?.count == 2)
             #expect(try await api.dev.get("/v1/sessions/s/tasks").json["items"].array?.count == 8)
 
-            // A retry that ended has a retry of its own; a single retry may be repeated.
+            // An ended retry has a retry of its own; a single retry is idempotent.
             _ = try await api.dev.post("/v1/sessions/s/tasks/7/cancel")
             let third = try await api.dev.post("/v1/sessions/s/tasks/retry")
             #expect(third.json["changed"].int == 1)
@@ -366,7 +365,7 @@ import Transfers
         }
     }
 
-    @Test func `A filter takes a list, and a plus in a query is a space`() async throws {
+    @Test func `A filter accepts a list, and a plus sign in a query is a space`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
             for state in ["running", "suspended", "suspended"] {
@@ -388,7 +387,7 @@ import Transfers
             #expect(wrong.parameters == ["state"])
             let selected = try await api.dev.post("/v1/sessions/s/tasks/resume", ["taskIdentifiers": [2, 3]])
             #expect(selected.json["matched"].int == 1 && selected.json["changed"].int == 1)
-            // A body has a word, or an array of words.
+            // The body has a word or an array of words.
             let retry = "/v1/sessions/s/tasks/retry"
             #expect(try await api.dev.post(retry, ["outcome": ["failed", "httpError"]]).json["matched"] == 0)
             #expect(try await api.dev.post(retry, ["outcome": ["failed", "cancelled"]]).json["changed"] == 1)
@@ -402,7 +401,9 @@ import Transfers
         }
     }
 
-    @Test func `The description requires what every task, metrics and content of an event have`() async throws {
+    @Test func `The description requires the members that every task, metrics object and content of an event has`()
+        async throws
+    {
         try await RouteFixture.run { fixture in
             let document = try JSON(parsing: OpenAPI.json.bytes)
             func required(_ schema: String) -> Set<String> {
@@ -442,7 +443,7 @@ import Transfers
             #expect(answer.fields["Content-Type"] == "application/x-ndjson")
             let results = try answer.text.split(separator: "\n").map { try JSON(parsing: String($0)) }
             #expect(results.map { $0["status"].int } == [201, 422, 400, 409, 200, 201])
-            // The fifth is empty.
+            // The fifth line is empty.
             #expect(results.map { $0["line"].int } == [1, 2, 3, 4, 6, 7])
             #expect(results[0]["taskIdentifier"].int == 2)
             #expect(results[1]["problem"]["errors"][0]["pointer"].string == "/request/url")
@@ -454,7 +455,7 @@ import Transfers
         }
     }
 
-    @Test func `Lines that are refused leave no copies of bodies`() async throws {
+    @Test func `Refused lines leave no copies of bodies`() async throws {
         try await RouteFixture.run { fixture in
             _ = try await fixture.download(.generated(seed: 1, length: 300_000))
             func lines(_ clients: [String], url: String) -> [UInt8] {
@@ -503,7 +504,7 @@ import Transfers
         }
     }
 
-    @Test func `Lines are cut wherever the pieces end`() {
+    @Test func `Lines are split correctly wherever the network splits them`() {
         var splitter = LineSplitter(limit: 4)
         func texts(_ lines: [LineSplitter.Line]) -> [String] {
             lines.map { line in

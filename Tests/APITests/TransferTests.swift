@@ -5,7 +5,7 @@ import Testing
 @testable import API
 
 @Suite struct TransferTests {
-    @Test func `A download is created, waited for, and tells its story`() async throws {
+    @Test func `A download is created, awaited, and logged in order`() async throws {
         let origin = try OriginServer()
         origin.serve("/file", .generated(seed: 1, length: 300_000))
         try await ServedAPI.run(loops: true) { api async throws in
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `A stream follows a transfer, and nothing follows its end`() async throws {
+    @Test func `A stream follows a transfer, and ends with its last event`() async throws {
         let origin = try OriginServer()
         origin.serve(
             "/file", .generated(seed: 1, length: 200_000),
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `What a cancel leaves goes on as a new task, once`() async throws {
+    @Test func `Resume data starts one new task`() async throws {
         let origin = try OriginServer()
         let query = String(repeating: "signature", count: 600)
         origin.serve(

@@ -9,7 +9,7 @@ import Testing
     private static let batch = "/v1/sessions/s/tasks/batch"
 
     @Test(arguments: [batch, "/v1/sessions", "/v1/sessions/s/tasks", "/v1/apps"])
-    func `A wrong key is refused at the head, before its body`(_ path: String) async throws {
+    func `A wrong key is refused at the head, before the body arrives`(_ path: String) async throws {
         try await ServedAPI.run { api async throws in
             let exchange = try await api.dev.with(key: "wrong").begin(
                 "POST", path, headers: [("Content-Length", "1000000"), ("Content-Type", "application/json")],
@@ -21,10 +21,10 @@ import Testing
         }
     }
 
-    @Test func `Announced lengths keep no memory from the bodies of others`() async throws {
+    @Test func `The announced lengths of unauthenticated bodies reserve no memory`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
-            // Together they announce all the memory that bodies may have.
+            // Together they announce all the memory for bodies.
             var open: [APIClient.Exchange] = []
             for _ in 0..<8 {
                 open.append(

@@ -51,7 +51,7 @@ private func bytes(_ hexadecimal: String) -> [UInt8] { [UInt8](hexadecimal: hexa
         #expect(signature == "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
     }
 
-    @Test func `Secrets are equal only as whole bytes`() {
+    @Test func `Secrets are compared in full`() {
         #expect(ConstantTime.equal([], []))
         #expect(ConstantTime.equal([1, 2, 3], [1, 2, 3]))
         #expect(!ConstantTime.equal([1, 2, 3], [1, 2, 4]))
@@ -59,7 +59,7 @@ private func bytes(_ hexadecimal: String) -> [UInt8] { [UInt8](hexadecimal: hexa
         #expect(!ConstantTime.equal(Array("e\u{301}".utf8), Array("\u{e9}".utf8)))
     }
 
-    @Test func `Random bytes have the asked length and differ`() {
+    @Test func `Random bytes have the requested length and differ`() {
         #expect(RandomBytes.make(0).isEmpty)
         #expect(RandomBytes.make(32).count == 32)
         #expect(RandomBytes.make(32) != RandomBytes.make(32))

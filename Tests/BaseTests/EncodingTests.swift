@@ -3,14 +3,14 @@ import Testing
 @testable import Base
 
 @Suite struct EncodingTests {
-    @Test func `Hexadecimal is written in lower case and read in both`() {
+    @Test func `Hexadecimal is written in lower case and read in either case`() {
         #expect([UInt8]([0x00, 0xFF, 0xA5]).hexadecimal == "00ffa5")
         #expect([UInt8](hexadecimal: "00FFa5") == [0x00, 0xFF, 0xA5])
         #expect([UInt8](hexadecimal: "") == [])
     }
 
     @Test(arguments: ["0", "0g", "0x00", " 00", "00 ", "é0", "-1"])
-    func `What is not hexadecimal is refused`(_ text: String) {
+    func `Invalid hexadecimal is refused`(_ text: String) {
         #expect([UInt8](hexadecimal: text) == nil)
     }
 
@@ -34,12 +34,12 @@ import Testing
     }
 
     @Test(arguments: ["Z", "Zg", "Zg=", "Zg===", "Zh==", "Zm9=", "Zm8=Zm8=", "=Zg=", "Zm 9v", "Zm9v\n", "====", "Zé=="])
-    func `Base64 that nobody writes is refused`(_ text: String) {
+    func `Non-canonical Base64 is refused`(_ text: String) {
         #expect([UInt8](base64: text) == nil)
     }
 
     @Test(arguments: ["Z", "Zh", "Zm9", "Zg==", "Zm9v "])
-    func `Base64url that nobody writes is refused`(_ text: String) {
+    func `Non-canonical Base64url is refused`(_ text: String) {
         #expect([UInt8](base64URL: text) == nil)
     }
 

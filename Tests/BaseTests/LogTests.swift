@@ -3,7 +3,7 @@ import Testing
 @testable import Base
 
 struct LogTests {
-    /// What one call writes, at 2026-11-02T03:04:05.006Z.
+    /// The output of one call, at 2026-11-02T03:04:05.006Z.
     private func line(_ format: Log.Format, level: Log.Level = .info, _ write: (Log) -> Void) -> String {
         let lines = Locked<[UInt8]>([])
         let clock = Clock(wall: { 1_793_588_645_006 }, monotonic: { 0 })
@@ -20,7 +20,7 @@ struct LogTests {
                 + #""name":"é\"\\\n\r\t\u0001\u001f","digits":"7"}"# + "\n")
     }
 
-    @Test func `Numbers and truth values are such in JSON, where JSON has them`() {
+    @Test func `Numbers and Booleans are unquoted in JSON, except NaN`() {
         let facts = line(.json) {
             $0.with("task", Int64(8)).with(("share", 0.25)).info(
                 "it happened", ("count", 7), ("port", UInt16(80)), ("none", Double.nan), ("isLast", true))
@@ -30,18 +30,18 @@ struct LogTests {
         #expect(line(.text) { $0.info("it happened", ("count", 7)) }.hasSuffix(" it happened count=7\n"))
     }
 
-    @Test func `A line of text quotes only what a reader could not take apart`() {
+    @Test func `A text line quotes only ambiguous values`() {
         let line = line(.text) { $0.warning("it happened", ("plain", "a/b=c"), ("none", ""), ("spaced", "a b\n")) }
         #expect(line == #"2026-11-02T03:04:05.006Z warning it happened plain=a/b=c none="" spaced="a b\n""# + "\n")
     }
 
-    @Test func `A level below the least is not written, and need not be put together`() {
+    @Test func `A message below the level is neither written nor evaluated`() {
         #expect(line(.json, level: .warning) { $0.info("it happened") }.isEmpty)
         let log = Log(level: .warning, sink: { _ in })
         #expect(!log.shows(.info) && log.shows(.error))
     }
 
-    @Test func `A level can change, for all logs that were made from one`() {
+    @Test func `A change of the level applies to all logs that were derived from one`() {
         let log = Log(level: .warning, sink: { _ in })
         let child = log.with("app", "a")
         log.show(from: .debug)

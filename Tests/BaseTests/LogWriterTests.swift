@@ -4,7 +4,7 @@ import Testing
 @testable import Base
 
 @Suite struct LogWriterTests {
-    /// A pipe that nobody reads until the test does.
+    /// A pipe without a reader until the test reads.
     private final class Pipe: Sendable {
         let ends: (read: Int32, write: Int32)
 
@@ -16,10 +16,10 @@ import Testing
             self.ends = (ends[0], ends[1])
         }
 
-        // The writing end stays: the writer's thread may be in the middle of a line.
+        // The writing end stays open: the writer's thread may be writing a line.
         deinit { close(ends.read) }
 
-        /// What is there now.
+        /// The bytes that the pipe has now.
         func read() -> String {
             var bytes = [UInt8](repeating: 0, count: 1 << 17)
             let count = Glibc.read(ends.read, &bytes, bytes.count)
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `Lines that come close together are written together, and none is cut`() throws {
+    @Test func `Lines in quick succession are written together, and none is split`() throws {
         var ends: [Int32] = [0, 0]
         // Each read of such a socket is one write.
         let code = socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends)
@@ -60,13 +60,13 @@ import Testing
         #expect(pipe.read() == (0..<1000).map { "line \($0)\n" }.joined())
     }
 
-    @Test func `What a full pipe does not take is dropped, counted and told`() async throws {
+    @Test func `Lines beyond a full pipe are dropped, counted and reported`() async throws {
         let pipe = try Pipe()
         let writer = makeWriter(pipe, capacity: 10_000)
         let line = Array(String(repeating: "x", count: 999).utf8) + [UInt8(ascii: "\n")]
-        // The pipe takes 64 KiB, the writer ten lines more; it does not matter how many are under way.
+        // The pipe holds 64 KiB, the writer ten lines more, whatever the number in flight.
         for _ in 0..<500 { writer.write(line) }
-        // Nobody reads: it is waited for only so long.
+        // Without a reader the wait has a limit.
         writer.flush(within: .milliseconds(20))
         var text = ""
         var (received, dropped) = (0, 0)

@@ -30,7 +30,7 @@ import Testing
         #expect(text(metrics).contains("requests_total{method=\"GET\",class=\"4xx\"} 0\n"))
     }
 
-    @Test func `A gauge rises, falls and can be read when asked`() {
+    @Test func `A gauge rises, falls, and can be computed on demand`() {
         let metrics = Metrics()
         let running = metrics.gauge("running", "R.")
         metrics.gauge("free_bytes", "F.") { 2.5 }
@@ -70,7 +70,7 @@ import Testing
         #expect(text(metrics).contains("x_total{l=\"\\\"\\\\\\n\"} 0\n"))
     }
 
-    @Test func `Threads that add lose nothing`() async {
+    @Test func `Concurrent additions are all counted`() async {
         let metrics = Metrics()
         let counter = metrics.counter("x_total", "X.")
         await withTaskGroup(of: Void.self) { group in

@@ -3,8 +3,8 @@ import Formats
 import Testing
 
 struct PausableDigestTests {
-    @Test(arguments: DigestAlgorithm.allCases) func `It is the same digest as in one step`(_ algorithm: DigestAlgorithm)
-    {
+    @Test(arguments: DigestAlgorithm.allCases)
+    func `A digest in steps equals the digest in one step`(_ algorithm: DigestAlgorithm) {
         for count in [0, 1, 63, 64, 127, 128, 1000, 100_000] {
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
             var digest = PausableDigest(algorithm)
@@ -18,7 +18,7 @@ struct PausableDigestTests {
         }
     }
 
-    @Test(arguments: DigestAlgorithm.allCases) func `Another process goes on with what was kept`(
+    @Test(arguments: DigestAlgorithm.allCases) func `Another process can resume a stored digest`(
         _ algorithm: DigestAlgorithm
     ) throws {
         let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
@@ -32,7 +32,7 @@ struct PausableDigestTests {
         #expect(second.algorithm == algorithm)
     }
 
-    @Test func `It cannot be put down within a block, nor taken up from anything else`() {
+    @Test func `A digest has no state within a block, and refuses any other state`() {
         var digest = PausableDigest(.sha256)
         [1 as UInt8].withUnsafeBytes { digest.update($0) }
         #expect(digest.state == nil)

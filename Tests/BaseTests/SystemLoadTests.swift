@@ -16,11 +16,11 @@ import Testing
             ("full avg10=1.00 avg60=2.00 avg300=3.00 total=4\n", nil), ("some avg10=1.00 avg60=x total=4\n", nil),
             ("some avg10=1.00 avg60=-1.00\n", nil), ("some avg10=1.00 avg60=nan\n", nil), ("some avg10=1.00\n", nil),
         ] as [(String, Double?)])
-    func `The share of the last minute in which work waited is read`(_ text: String, _ share: Double?) {
+    func `The pressure of the last minute is read`(_ text: String, _ share: Double?) {
         #expect(Pressure.share(text) == share)
     }
 
-    @Test func `Load is how long work waits for each moment that it does not`() {
+    @Test func `Load is the ratio of waiting time to time without waiting`() {
         #expect(Pressure.load(0) == 0)
         #expect(Pressure.load(0.5) == 1)
         #expect(abs(Pressure.load(0.75) - 3) < 1e-9)
@@ -36,7 +36,7 @@ import Testing
         #expect(Pressure.controlGroup(text) == path)
     }
 
-    @Test func `The worst figure of machine and control group counts`() throws {
+    @Test func `The higher figure of machine and control group counts`() throws {
         let tree = try Tree()
         try tree.write("proc/pressure/cpu", Self.file("20.00"))
         try tree.write("proc/pressure/io", Self.file("50.00"))
@@ -58,18 +58,18 @@ import Testing
         let tree = try Tree()
         let average = try #require(SystemLoad.averagePerProcessor())
         let load = try #require(SystemLoad(root: tree.path).current())
-        // It moves every five seconds.
+        // The average changes every five seconds.
         #expect(abs(load - average) < 1 + average)
         try tree.write("proc/pressure/cpu", "no figures\n")
         #expect(SystemLoad(root: tree.path).current() != nil)
     }
 
-    @Test(.enabled(if: access("/proc/pressure/cpu", R_OK) == 0)) func `This machine tells its load`() throws {
+    @Test(.enabled(if: access("/proc/pressure/cpu", R_OK) == 0)) func `This machine has a load`() throws {
         #expect(try #require(SystemLoad().current()) >= 0)
     }
 }
 
-/// A folder that stands for the root of a machine.
+/// A folder that replaces the root of a machine.
 private final class Tree {
     let path: String
     private var made: [String] = []

@@ -13,7 +13,7 @@ import Testing
         #expect(await !bell.wait(until: clock.monotonic() + 1))
     }
 
-    @Test func `A deadline in the past still takes a remembered ring`() async {
+    @Test func `A deadline in the past still consumes a remembered ring`() async {
         let bell = Doorbell()
         #expect(await !bell.wait(until: 0))
         bell.ring()
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: [nil, Int64.max])
-    func `Cancellation ends a wait without end`(_ deadline: Int64?) async {
+    func `Cancellation ends an unlimited wait`(_ deadline: Int64?) async {
         let bell = Doorbell()
         await withTaskGroup(of: Bool.self) { group in
             group.addTask { await bell.wait(until: deadline) }
@@ -40,7 +40,7 @@ import Testing
         #expect(await bell.wait(until: 0))
     }
 
-    @Test func `Work stored before a ring is always seen`() async {
+    @Test func `Work stored before a ring is always found`() async {
         let bell = Doorbell()
         let work = Locked(0)
         let rounds = 2_000
@@ -55,7 +55,8 @@ import Testing
                 }
             }
             group.addTask {
-                // Every second deadline races with the rings. A lost ring would leave a wait without a deadline for ever.
+                // Every second deadline races with the rings. A lost ring would leave a wait without a deadline
+                // blocked.
                 var rings = 0
                 while work.withLock({ $0 }) < 4 * rounds {
                     rings += 1
@@ -69,7 +70,7 @@ import Testing
 }
 
 @Suite struct BroadcastTests {
-    @Test func `A signal wakes all who watch the key and nobody else`() async {
+    @Test func `A signal wakes every watch of its key and no other watch`() async {
         let broadcast = Broadcast<String>()
         let first = broadcast.watch("a")
         let second = broadcast.watch("a")
@@ -80,7 +81,7 @@ import Testing
         #expect(await !other.wait(until: 0))
     }
 
-    @Test func `Nothing is kept for a key that nobody watches`() {
+    @Test func `Broadcast keeps nothing for a key without watches`() {
         let broadcast = Broadcast<Int>()
         do {
             let watch = broadcast.watch(1)
@@ -91,7 +92,7 @@ import Testing
         broadcast.signal(1)
     }
 
-    @Test func `A change between looking and waiting is not missed`() async {
+    @Test func `A change between check and wait is not missed`() async {
         let broadcast = Broadcast<Int>()
         let value = Locked(0)
         let goal = 1_000

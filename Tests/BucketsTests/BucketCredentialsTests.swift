@@ -6,7 +6,7 @@ struct BucketCredentialsTests {
         BucketCredentials(profile: profile, ofFile: Array(text.utf8))
     }
 
-    @Test func `A profile has its own lines, whatever stands around them`() {
+    @Test func `A profile has its own lines, whatever surrounds them`() {
         let file = """
             # comment
             [a]
@@ -28,7 +28,7 @@ struct BucketCredentialsTests {
         #expect(credentials("c", file) == nil && credentials("d", file) == nil && credentials("", "") == nil)
     }
 
-    @Test func `The environment has to name both`() {
+    @Test func `The environment must have both variables`() {
         #expect(BucketCredentials(environment: ["AWS_ACCESS_KEY_ID": "i"]) == nil)
         let whole = ["AWS_ACCESS_KEY_ID": "i", "AWS_SECRET_ACCESS_KEY": "s", "AWS_SESSION_TOKEN": "t"]
         #expect(

@@ -23,20 +23,21 @@ struct BucketTests {
             style: style)
     }
 
-    @Test func `A bucket stands in the path or in the host`() {
+    @Test func `The bucket is part of the path or of the host`() {
         #expect(bucket(.path).target("a/b.jpg").url.text == "http://s3.example:8333/photos/a/b.jpg")
         #expect(bucket(.virtual).target("a/b.jpg").url.text == "http://photos.s3.example:8333/a/b.jpg")
         #expect(bucket(.path).target(query: [("uploads", "")]).url.text == "http://s3.example:8333/photos?uploads=")
         #expect(bucket(.virtual).target().url.text == "http://photos.s3.example:8333/")
     }
 
-    @Test func `A port of the scheme's own is not told`() {
+    @Test func `The default port of the scheme is left out`() {
         #expect(bucket(.path, port: 80).target("k").url.text == "http://s3.example/photos/k")
         #expect(bucket(.path, port: 80).target("k").hostField == "s3.example")
         #expect(bucket(.path, port: 443).target("k").hostField == "s3.example:443")
     }
 
-    /// What means something in a URL, spaces and other scripts are encoded; slashes, doubled ones too, are the key's.
+    /// Characters with a meaning in URLs, spaces and other scripts are encoded; slashes, also repeated ones, are part
+    /// of the key.
     @Test(arguments: [
         ("a b+c", "a%20b%2Bc"), ("x?y#z%41", "x%3Fy%23z%2541"), ("//a//", "//a//"), ("Ä/e\u{301}", "%C3%84/e%CC%81"),
         ("~-_.!*'()", "~-_.%21%2A%27%28%29"),
@@ -45,7 +46,7 @@ struct BucketTests {
         #expect(bucket(.path, prefix: "p/").target(key).path == "/photos/p/" + path)
     }
 
-    @Test func `A query is in order and encoded`() {
+    @Test func `A query is sorted and encoded`() {
         let target = bucket(.path).target("k", query: [("uploadId", "a/b+="), ("partNumber", "7")])
         #expect(target.query == "partNumber=7&uploadId=a%2Fb%2B%3D")
     }
@@ -57,19 +58,19 @@ struct PartPlanTests {
         let plan = PartPlan(expected: length)
         #expect(plan.length(ofPart: 1) >= 8 << 20 && plan.length(ofPart: 1) % (1 << 20) == 0)
         #expect(plan.offset(ofPart: 10_001) >= length)
-        // No longer than need be.
+        // Parts are no longer than necessary.
         let shorter = plan.length(ofPart: 1) - (1 << 20)
         #expect(shorter < 8 << 20 || shorter * 10_000 < length)
     }
 
-    @Test func `Content of an unknown length has growing parts, one behind the other`() {
+    @Test func `Content of an unknown length has parts of growing size`() {
         let plan = PartPlan(expected: nil)
         #expect(plan.length(ofPart: 1) == 8 << 20 && plan.length(ofPart: 1001) == 16 << 20)
         for number in [1, 2, 1000, 1001, 2000, 5000, 9999, 10_000] {
             #expect(plan.offset(ofPart: number) + plan.length(ofPart: number) == plan.offset(ofPart: number + 1))
         }
         #expect(plan.offset(ofPart: 10_001) >= PartPlan.longestObject)
-        // S3's own limit for one part.
+        // S3's limit of one part.
         #expect(plan.length(ofPart: 10_000) <= 5 << 30)
     }
 }
@@ -82,13 +83,13 @@ struct S3ErrorTests {
             to: method)
     }
 
-    @Test func `A success with an error in its body is none, where a store may answer so`() {
+    @Test func `A success with an error in its body is a failure for POST`() {
         #expect(error(200, "InternalError", to: "POST")?.meaning == .busy)
         #expect(S3Error(status: 200, body: Array("<CompleteMultipartUploadResult/>".utf8), to: "POST") == nil)
         #expect(S3Error(status: 204, body: [], to: "DELETE") == nil)
     }
 
-    @Test(arguments: [200, 206]) func `An object that looks like an error is an object`(_ status: Int) {
+    @Test(arguments: [200, 206]) func `An object whose bytes look like an error is an object`(_ status: Int) {
         #expect(error(status, "NoSuchKey", to: "GET") == nil)
     }
 
@@ -99,7 +100,8 @@ struct S3ErrorTests {
         (409, "ConditionalRequestConflict", .later), (412, "PreconditionFailed", .exists),
         (403, "AccessDenied", .change), (400, "InvalidArgument", .change),
     ])
-    func `The store's word says what helps`(_ status: Int, _ code: String, _ remedy: BucketFault.Remedy) throws {
+    func `The store's error code selects the remedy`(_ status: Int, _ code: String, _ remedy: BucketFault.Remedy) throws
+    {
         #expect(BucketFault.refused(try #require(error(status, code))).remedy == remedy)
     }
 
@@ -107,7 +109,7 @@ struct S3ErrorTests {
         (403, "AccessDenied", true), (404, "NoSuchBucket", true), (507, "XMinioStorageFull", true),
         (404, "NoSuchKey", false), (503, "SlowDown", false), (400, "InvalidArgument", false),
     ])
-    func `The store's word says whether the operator has to do something`(
+    func `The store's error code decides whether the operator must act`(
         _ status: Int, _ code: String, _ expected: Bool
     ) throws {
         #expect(BucketFault.refused(try #require(error(status, code))).isOperators == expected)
@@ -119,7 +121,7 @@ struct S3ErrorTests {
         (403, "SignatureDoesNotMatch", .forbidden), (503, "SlowDown", .busy), (403, "QuotaExceeded", .noSpace),
         (400, "EntityTooSmall", .lostParts), (400, "BadDigest", .busy),
     ])
-    func `The store's word says what it is`(_ status: Int, _ code: String, _ meaning: S3Error.Meaning) {
+    func `The store's error code selects the meaning`(_ status: Int, _ code: String, _ meaning: S3Error.Meaning) {
         #expect(error(status, code)?.meaning == meaning)
         #expect(error(status, code)?.message == "so")
     }
@@ -127,7 +129,7 @@ struct S3ErrorTests {
     @Test(arguments: [
         (403, S3Error.Meaning.forbidden), (404, .noSuchKey), (500, .busy), (507, .noSpace), (400, .other),
     ])
-    func `Without a word the status does`(_ status: Int, _ meaning: S3Error.Meaning) {
+    func `Without an error code the status selects the meaning`(_ status: Int, _ meaning: S3Error.Meaning) {
         #expect(S3Error(status: status, body: [], to: "HEAD")?.meaning == meaning)
         #expect(S3Error(status: status, body: Array("<html>".utf8), to: "GET")?.code == "")
     }

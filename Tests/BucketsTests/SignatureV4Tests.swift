@@ -2,7 +2,7 @@ import Buckets
 import Core
 import Testing
 
-/// The examples of AWS's own documents.
+/// The examples of AWS' documentation.
 ///
 /// - SeeAlso: docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html, sigv4-query-string-auth.html
 struct SignatureV4Tests {
@@ -34,7 +34,7 @@ struct SignatureV4Tests {
         #expect(signed([("max-keys", "2"), ("prefix", "J")])?.hasSuffix(suffix) == true)
     }
 
-    @Test func `An address is signed for a while`() {
+    @Test func `A presigned URL is valid for a limited time`() {
         let target = signature.presigned(method: "GET", bucket.target("test.txt"), for: 86_400, at: now)
         #expect(
             target.url.text

@@ -4,13 +4,13 @@ import Testing
 @testable import Core
 
 @Suite struct AttachmentTests {
-    /// Swift Testing has an `Attachment` too.
+    /// Swift Testing also has an `Attachment`.
     typealias Attachment = Core.Attachment
 
     static let take = Attachment.Event.take(ttl: .seconds(30), launchId: nil, takeover: false)
     static let seize = Attachment.Event.take(ttl: .seconds(30), launchId: "lnch_1", takeover: true)
 
-    /// An attachment after events, one a second from `now`.
+    /// An attachment after events, one per second from `now`.
     static func after(_ events: [Attachment.Event]) throws -> Attachment {
         var attachment = Attachment()
         for (second, event) in events.enumerated() { try attachment.handle(event, at: .after(Double(second))) }
@@ -26,7 +26,7 @@ import Testing
         #expect(attachment.detachedAt(.after(60)) == .after(30))
     }
 
-    @Test func `Another client waits for the end or takes over`() throws {
+    @Test func `Another client waits for the end of the lease or takes over`() throws {
         var attachment = try Self.after([Self.take])
         #expect(throws: Refused(state: "held", event: "take")) { try attachment.handle(Self.take, at: .after(1)) }
         #expect(attachment.epoch == 1)
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `A lease that ended by itself is free for the next, without a fence behind it`() throws {
+    @Test func `After an expired lease the next client is not a takeover`() throws {
         var attachment = try Self.after([Self.take])
         #expect(attachment.admits(epoch: nil, at: .after(31)))
         try attachment.handle(Self.seize, at: .after(31))
@@ -54,7 +54,7 @@ import Testing
         #expect(!attachment.admits(epoch: 1, at: .after(33)))
     }
 
-    @Test func `The holder renews, late too, but not what it gave back`() throws {
+    @Test func `The holder can renew a lease after its end, but not after its release`() throws {
         var attachment = try Self.after([Self.take])
         try attachment.handle(.renew(epoch: 1, ttl: .seconds(5)), at: .after(100))
         #expect(attachment.isHeld(at: .after(104)))
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `Completing a launch ends the lease it brought and no other`() throws {
+    @Test func `Completing a launch releases the lease of the launch and no other`() throws {
         var attachment = try Self.after([Self.seize])
         try attachment.handle(.launchCompleted(launchId: "lnch_2"), at: .after(1))
         #expect(attachment.isHeld(at: .after(1)))
@@ -81,7 +81,7 @@ import Testing
         #expect(plain.isHeld(at: .after(2)))
     }
 
-    @Test func `Nothing is held before the first`() {
+    @Test func `Before the first lease no client holds the session`() {
         var attachment = Attachment()
         #expect(attachment.detachedAt(now) == nil)
         #expect(attachment.admits(epoch: nil, at: now))
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: 0..<20)
-    func `A random walk never lowers the epoch nor admits two`(_ seed: Int) {
+    func `A random walk never lowers the epoch nor admits two clients`(_ seed: Int) {
         var generator = SeededGenerator(state: UInt64(seed))
         var attachment = Attachment()
         var time = now

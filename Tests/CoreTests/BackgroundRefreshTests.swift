@@ -6,14 +6,14 @@ import Testing
 @Suite struct BackgroundRefreshTests {
     static let app = "com.example.app"
 
-    /// A refresh with an interval, set at `now`.
+    /// A refresh whose interval was set at `now`.
     static func refresh(_ interval: BackgroundRefresh.Interval = .minimum) throws -> BackgroundRefresh {
         var refresh = BackgroundRefresh()
         try refresh.handle(.setInterval(interval), identifier: app, at: now)
         return refresh
     }
 
-    /// Runs one fetch that takes some seconds; nil lets the deadline pass.
+    /// Runs one fetch with a duration in seconds; `nil` misses the deadline.
     static func fetch(
         _ refresh: inout BackgroundRefresh, _ result: BackgroundRefresh.Result?, from time: Timestamp,
         taking seconds: Int = 1
@@ -28,7 +28,7 @@ import Testing
         try refresh.handle(.finished(launchId: "l", result), identifier: app, at: end)
     }
 
-    @Test func `Never means never, and that is the default`() throws {
+    @Test func `The interval is never by default`() throws {
         #expect(BackgroundRefresh().nextFetchAt(identifier: Self.app) == nil)
         var refresh = try Self.refresh()
         #expect(refresh.nextFetchAt(identifier: Self.app) != nil)
@@ -39,7 +39,7 @@ import Testing
     @Test(
         arguments: [(.minimum, 900), (.seconds(10), 900), (.seconds(3600), 3600), (.seconds(1e300), 315_360_000)]
             as [(BackgroundRefresh.Interval, Double)])
-    func `The first comes after the interval, spread by at most a tenth and a tick`(
+    func `The first fetch follows the interval, spread by at most a tenth and a tick`(
         _ interval: BackgroundRefresh.Interval, _ seconds: Double
     ) throws {
         let refresh = try Self.refresh(interval)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `An attach and a fetch push it on`() throws {
+    @Test func `An attach and a fetch postpone the next fetch`() throws {
         var refresh = try Self.refresh()
         try refresh.handle(.attached, identifier: Self.app, at: .after(5000))
         #expect(try #require(refresh.nextFetchAt(identifier: Self.app)) >= .after(5900))
@@ -58,7 +58,7 @@ import Testing
         #expect(try #require(refresh.nextFetchAt(identifier: Self.app)) >= .after(7901))
     }
 
-    @Test func `Results stretch the interval up to a day, new data brings it back`() throws {
+    @Test func `Results lengthen the interval up to a day, and new data resets it`() throws {
         var refresh = try Self.refresh()
         var intervals: [Double] = []
         let results: [BackgroundRefresh.Result?] = [.noData, .noData, .failed, nil, .newData, .failed]
@@ -74,7 +74,7 @@ import Testing
         #expect(rare.effectiveInterval == 200_000)
     }
 
-    @Test func `Slow answers are fetched less often`() throws {
+    @Test func `An app with slow responses is fetched less often`() throws {
         var refresh = try Self.refresh()
         try Self.fetch(&refresh, .newData, from: now, taking: 20)
         #expect(refresh.effectiveInterval == 1125)
@@ -82,7 +82,7 @@ import Testing
         #expect(refresh.effectiveInterval == 900)
     }
 
-    @Test func `One at a time, and thirty seconds`() throws {
+    @Test func `One fetch is open at a time, for thirty seconds`() throws {
         var refresh = try Self.refresh()
         try refresh.handle(.begin(launchId: "l"), identifier: Self.app, at: now)
         #expect(refresh.nextFetchAt(identifier: Self.app) == nil)
@@ -109,7 +109,7 @@ import Testing
         #expect(refresh.previousResult == .newData)
     }
 
-    @Test func `A late answer is refused and slows the next`() throws {
+    @Test func `A late completion is refused and delays the next fetch`() throws {
         var refresh = try Self.refresh()
         try Self.fetch(&refresh, nil, from: now, taking: 30)
         #expect(throws: Refused(state: "idle", event: "finished")) {
@@ -119,7 +119,7 @@ import Testing
         #expect(refresh.effectiveInterval == 2250)
     }
 
-    @Test func `What was not sent counts as nothing`() throws {
+    @Test func `A fetch that was not sent does not count`() throws {
         var refresh = try Self.refresh()
         let before = refresh.nextFetchAt(identifier: Self.app)
         try refresh.handle(.begin(launchId: "l"), identifier: Self.app, at: .after(2000))
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `Nothing is made up after downtime`() throws {
+    @Test func `Missed fetches are not repeated after downtime`() throws {
         var refresh = try Self.refresh()
         let due = try #require(refresh.nextFetchAt(identifier: Self.app))
         #expect(try refresh.handle(.becameAvailable, identifier: Self.app, at: due) == false)
@@ -144,7 +144,7 @@ import Testing
         #expect(try never.handle(.becameAvailable, identifier: Self.app, at: .after(1e6)) == false)
     }
 
-    @Test func `Setting the same interval changes nothing, another one forgets`() throws {
+    @Test func `The same interval changes nothing, another interval resets the results`() throws {
         var refresh = try Self.refresh()
         try Self.fetch(&refresh, .failed, from: now)
         #expect(try refresh.handle(.setInterval(.minimum), identifier: Self.app, at: .after(9)) == false)
@@ -153,14 +153,14 @@ import Testing
         #expect(refresh.effectiveInterval == 1000)
     }
 
-    @Test func `Many apps are spread evenly, the same on every start`() {
+    @Test func `The fetches of many apps are spread evenly, equally on each start`() {
         var buckets = Array(repeating: 0, count: 10)
         for index in 0..<10_000 { buckets[Int(Spreading.fraction("com.example.app\(index)") * 10)] += 1 }
         #expect(buckets.allSatisfy { (800...1200).contains($0) })
     }
 
     @Test(arguments: 0..<10)
-    func `A random walk keeps one fetch and a sane interval`(_ seed: Int) {
+    func `A random walk keeps one open fetch and a valid interval`(_ seed: Int) {
         var generator = SeededGenerator(state: UInt64(seed))
         var refresh = BackgroundRefresh()
         var time = now

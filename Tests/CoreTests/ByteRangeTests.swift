@@ -17,7 +17,7 @@ import Testing
             ("bytes=1-99999999999999999999", 100, .part(first: 1, last: 99)),
             ("bytes=-99999999999999999999", 100, .part(first: 0, last: 99)), ("bytes=1-2x", 100, .whole),
         ] as [(String?, Int64, ByteRange)])
-    func `One range is served, what cannot be read is passed over`(
+    func `A single range is served, and an unreadable one is ignored`(
         _ header: String?, _ length: Int64, _ range: ByteRange
     ) {
         #expect(ByteRange.select(range: header, length: length) == range)
@@ -28,7 +28,7 @@ import Testing
             ("\"a\"", "\"a\"", true), ("\"b\"", "\"a\"", false), ("W/\"a\"", "W/\"a\"", false), ("\"a\"", nil, false),
             ("Tue, 01 Dec 2026 00:00:00 GMT", "\"a\"", false),
         ] as [(String, String?, Bool)])
-    func `If-Range wants the very tag`(_ ifRange: String, _ entityTag: String?, _ counts: Bool) {
+    func `If-Range requires an equal strong entity tag`(_ ifRange: String, _ entityTag: String?, _ counts: Bool) {
         let range = ByteRange.select(range: "bytes=1-1", ifRange: ifRange, entityTag: entityTag, length: 9)
         #expect(range == (counts ? .part(first: 1, last: 1) : .whole))
     }

@@ -8,7 +8,7 @@ struct ChallengeTests {
     }
 
     @Test
-    func `One challenge is its scheme and realm`() {
+    func `A challenge has a scheme and a realm`() {
         #expect(parse("Basic realm=\"simple\"") == ["basic|simple"])
         #expect(parse("BASIC realm=simple") == ["basic|simple"])
         #expect(parse("Bearer") == ["bearer|-"])
@@ -16,7 +16,7 @@ struct ChallengeTests {
     }
 
     @Test
-    func `Several challenges stand in one line or in many`() {
+    func `Several challenges are read from one line or many`() {
         #expect(
             parse("Digest realm=\"a\", nonce=\"n\", qop=\"auth, auth-int\", Basic realm=\"b\"")
                 == ["digest|a", "basic|b"])
@@ -25,7 +25,7 @@ struct ChallengeTests {
     }
 
     @Test
-    func `Commas, quotes and escapes inside a realm belong to it`() {
+    func `A realm may contain commas, quotes and escapes`() {
         #expect(parse(#"Basic realm="a, Digest realm=x""#) == ["basic|a, Digest realm=x"])
         #expect(parse(#"Basic realm="a \"b\" \\ c""#) == [#"basic|a "b" \ c"#])
         #expect(parse(#"Basic realm="""#) == ["basic|"])
@@ -33,14 +33,14 @@ struct ChallengeTests {
     }
 
     @Test
-    func `White space may stand around the equals sign`() {
+    func `White space may surround the equals sign`() {
         #expect(parse("Basic realm = \"x\"") == ["basic|x"])
         #expect(parse("Digest qop=\"auth\" ,\trealm = \"x\"") == ["digest|x"])
         #expect(parse("Basic\trealm=\"x\"") == ["basic|x"])
     }
 
     @Test
-    func `Nonsense is left out and breaks nothing`() {
+    func `Unreadable challenges are skipped`() {
         #expect(parse("") == [])
         #expect(parse(", ,") == [])
         #expect(parse("realm=\"x\"") == [])
@@ -49,7 +49,7 @@ struct ChallengeTests {
     }
 
     @Test
-    func `Methods are those the service speaks`() {
+    func `Only supported authentication methods are returned`() {
         #expect(
             Challenge.parse(["Basic, Digest, Bearer, Negotiate, NTLM"]).map(\.method)
                 == [.basic, .digest, .bearer, nil, nil])

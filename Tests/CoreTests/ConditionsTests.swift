@@ -27,7 +27,7 @@ import Testing
         $0.windows = [ServiceWindow(days: [.sunday], from: 0, to: 60)]
     }
 
-    @Test func `Good conditions let everything go`() {
+    @Test func `Good conditions admit every task`() {
         #expect(Conditions().judge(Self.patient, load: 99, at: now) == .go)
         #expect(Conditions().judge(.fetch, load: nil, at: now) == .go)
     }
@@ -52,7 +52,7 @@ import Testing
         #expect(saver.judge(.fetch, load: nil, at: now).until == nil)
     }
 
-    @Test func `What is not discretionary waits for reachability alone`() {
+    @Test func `Other tasks wait for reachability alone`() {
         let plain = Conditions.Demand(isDiscretionary: false)
         #expect(Self.worst.judge(plain, load: 9, at: now) == .go)
         let cut = Self.conditions { $0.network.reachable = false }
@@ -61,7 +61,7 @@ import Testing
         #expect(Conditions.Verdict.go.until == nil)
     }
 
-    @Test func `What the session forbids is never waived`() {
+    @Test func `A condition that the session requires is never waived`() {
         let strict = Conditions.Demand(
             isDiscretionary: true, allowsCellularAccess: false, allowsExpensiveNetworkAccess: false,
             allowsConstrainedNetworkAccess: false, patience: .init(began: now, resourceTimeout: .seconds(4)))
@@ -91,7 +91,7 @@ import Testing
         #expect(window.isOpen(at: .after(second)) == isOpen)
     }
 
-    @Test func `The next opening and change are known`() {
+    @Test func `The next opening and the next change are computed`() {
         let window = ServiceWindow(days: [.tuesday], from: 60, to: 120)
         #expect(window.nextOpening(after: now) == .after(3600))
         #expect(window.nextOpening(after: .after(3600)) == .after(3600 + 7 * Self.day))

@@ -10,7 +10,7 @@ struct CookieJarTests {
         "\(domain)\t\(domain.hasPrefix(".") ? "TRUE" : "FALSE")\t\(path)\tFALSE\t\(expires)\t\(name)\t\(value)"
     }
 
-    @Test func `A line tells domain, path, name and expiry`() throws {
+    @Test func `A line has domain, path, name and expiry`() throws {
         let cookie = try #require(Cookie("#HttpOnly_.A.Example\tTRUE\t/x\tTRUE\t77\tn\t"))
         #expect(cookie.domain == "a.example")
         #expect(cookie.includesSubdomains)
@@ -24,9 +24,9 @@ struct CookieJarTests {
     @Test(arguments: [
         "", "# comment", "a\tTRUE\t/\tTRUE\t0\tn", "\tTRUE\t/\tTRUE\t0\tn\tv", "a\tTRUE\t/\tTRUE\tx\tn\tv",
     ])
-    func `What is no such line is no cookie`(_ line: String) { #expect(Cookie(line) == nil) }
+    func `A malformed line is no cookie`(_ line: String) { #expect(Cookie(line) == nil) }
 
-    @Test func `A host is given its own cookies and those of the domains above it`() {
+    @Test func `A host gets its own cookies and those of its parent domains`() {
         let jar = CookieJar(lines: [
             line("own"), line("parent", domain: ".example"), line("other", domain: "b.example"),
             line("suffix", domain: ".ple"), line("old", expires: 1000), line("new", expires: 1001),
@@ -35,7 +35,7 @@ struct CookieJarTests {
         #expect(jar.lines(for: "A.example", at: now).compactMap { Cookie($0)?.name } == ["own", "parent", "new"])
     }
 
-    @Test func `What an exchange set is kept, what it deleted goes, what it left stays`() {
+    @Test func `Cookies that an exchange set are kept, cookies that it deleted are removed, the others stay`() {
         var jar = CookieJar(lines: [
             line("a", "1"), line("b", "1"), line("c", "1"), line("d", "1", domain: "b.example"),
         ])
@@ -49,7 +49,7 @@ struct CookieJarTests {
         #expect(!isChanged2)
     }
 
-    @Test func `Exchanges at the same time undo nothing of each other`() {
+    @Test func `Concurrent exchanges undo no changes of each other`() {
         var jar = CookieJar(lines: [line("a", "1")])
         let given = jar.lines
         let isChanged3 = jar.merge(given: given, returned: [line("a", "2")], accepts: true, at: now)
@@ -57,12 +57,12 @@ struct CookieJarTests {
         let isChanged4 = jar.merge(given: given, returned: [line("a", "1"), line("b", "1")], accepts: true, at: now)
         #expect(isChanged4)
         #expect(jar.lines == [line("a", "2"), line("b", "1")])
-        // One that deleted the old value does not delete the new one.
+        // An exchange that deleted the old value does not delete the new one.
         let isChanged5 = jar.merge(given: given, returned: [], accepts: true, at: now)
         #expect(!isChanged5)
     }
 
-    @Test func `Cookies of strangers may go but not come`() {
+    @Test func `Cookies of third parties may be deleted but not set`() {
         var jar = CookieJar(lines: [line("a"), line("b")])
         let isChanged6 = jar.merge(given: jar.lines, returned: [line("a", "9"), line("c")], accepts: false, at: now)
         #expect(isChanged6)
@@ -81,7 +81,7 @@ struct CookieJarTests {
         #expect(jar.lines.last == line("a", "new"))
     }
 
-    @Test func `The oldest make room, and endless ones are not kept`() {
+    @Test func `The oldest cookies are removed, and oversized ones are not kept`() {
         var jar = CookieJar()
         let many = (0..<CookieJar.maximumCount + 5).map { line("n\($0)") }
         let isChanged9 = jar.merge(given: [], returned: many, accepts: true, at: now)

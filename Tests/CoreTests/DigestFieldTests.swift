@@ -10,7 +10,7 @@ import struct TestSupport.SeededGenerator
     static let text = "RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg="
     static let bytes: [UInt8] = Array(Base64.decodeFromField(Array(text.utf8)[...]) ?? [])
 
-    @Test func `Reads and writes the dictionary`() throws {
+    @Test func `The dictionary is read and written`() throws {
         #expect(Self.bytes.count == 32 && Self.bytes[0] == 0x44 && Self.bytes[31] == 0x38)
         let parsed = try #require(DigestField.parse(["sha-256=:\(Self.text):"]))
         #expect(parsed == [.sha256: Self.bytes])
@@ -24,7 +24,7 @@ import struct TestSupport.SeededGenerator
         ["a=\"x,y\\\",\", sha-256=:\(text):"], ["unixsum=30637,sha-256=:\(text):"], ["flag, sha-256=:\(text):"],
         ["sha-256=:\(text.dropLast()):"], ["sha-256=:\(String(repeating: "A", count: 43)):, sha-256=:\(text):"],
     ])
-    func `Passes over what it does not know`(_ values: [String]) {
+    func `Unknown members are skipped`(_ values: [String]) {
         #expect(DigestField.parse(values) == [.sha256: Self.bytes])
     }
 
@@ -33,17 +33,17 @@ import struct TestSupport.SeededGenerator
         "SHA-256=:\(text):", "sha-256=:!\(text.dropFirst()):", "=:\(text):", "sha-256=\"\(text)\"", ",", "a=\"x",
         "sha-512=:\(text):", "sha-256=:\(text)=:", "sha-256 =:\(text):",
     ])
-    func `Refuses what is malformed`(_ value: String) {
+    func `Malformed fields are refused`(_ value: String) {
         #expect(DigestField.parse([value]) == nil)
     }
 
-    @Test func `Nothing is nothing`() {
+    @Test func `An empty field has no digests`() {
         #expect(DigestField.parse([]) == [:])
         #expect(DigestField.parse([" "]) == [:])
         #expect(DigestField.format([:]) == "")
     }
 
-    @Test func `base64 goes there and back for every length`() {
+    @Test func `Base64 of every length survives a round trip`() {
         var generator = SeededGenerator(state: 1)
         for length in 0..<70 {
             let bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &generator) }

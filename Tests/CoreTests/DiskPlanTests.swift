@@ -15,30 +15,30 @@ import Testing
 
     private func tasks(_ numbers: Int64...) -> DiskPlan.Step { .goOn(numbers.map { TaskID($0) }) }
 
-    @Test func `Who needs the least goes on first, as many as fit together`() {
+    @Test func `The tasks that need the least resume first, as many as fit together`() {
         #expect(next(10, waiting(1, needed: 6), waiting(2, needed: 3), waiting(3, needed: 5)) == tasks(2, 3))
         #expect(next(10, waiting(1, needed: 5), waiting(2, needed: 5)) == tasks(1, 2))
         #expect(next(4, waiting(1, needed: 5)) == .wait)
         #expect(next(0) == .wait)
     }
 
-    @Test func `Who has just tried in vain waits a while, and nobody gives way meanwhile`() {
+    @Test func `A task that has just failed waits a while, and no other task is emptied meanwhile`() {
         let hasty = waiting(1, kept: 2, needed: 3, isReady: false)
         #expect(next(3, hasty, waiting(2, kept: 9, needed: 9)) == .wait)
         #expect(next(9, hasty, waiting(2, needed: 5)) == tasks(2))
     }
 
-    @Test func `Where nobody fits the one with the most to come gives way`() {
+    @Test func `If no task fits, the task with the most missing bytes is emptied`() {
         #expect(next(0, waiting(1, kept: 5, needed: 3), waiting(2, kept: 5, needed: 8)) == .empty(TaskID(2)))
-        // The last of two with as much to come came later.
+        // Of two tasks with the same need the later one is emptied.
         #expect(next(0, waiting(1, kept: 5, needed: 5), waiting(2, kept: 5, needed: 5)) == .empty(TaskID(2)))
-        // What keeps nothing cannot give anything.
+        // A task without kept bytes cannot be emptied.
         #expect(
             next(0, waiting(1, kept: 5, needed: 3), waiting(2, kept: 4, needed: 2), waiting(3, needed: 9))
                 == .empty(TaskID(1)))
     }
 
-    @Test func `Several give way where one is not enough, one by one`() {
+    @Test func `Several tasks are emptied if one is not enough, one by one`() {
         let (least, middle, most) = (
             waiting(1, needed: 7), waiting(2, kept: 4, needed: 8), waiting(3, kept: 4, needed: 9)
         )
@@ -47,19 +47,19 @@ import Testing
         #expect(next(8, least, waiting(2, needed: 12), waiting(3, needed: 13)) == tasks(1))
     }
 
-    @Test func `Nobody gives way in vain`() {
+    @Test func `No task is emptied in vain`() {
         #expect(next(0, waiting(1, kept: 5, needed: 3)) == .wait)
         #expect(next(-10, waiting(1, kept: 5, needed: 3), waiting(2, kept: 5, needed: 8)) == .wait)
         #expect(next(0, waiting(1, needed: 30), waiting(2, kept: 5, needed: 40)) == .wait)
     }
 
-    @Test func `A single one gives way to those that have not begun`() {
+    @Test func `A single task is emptied for tasks that have not begun`() {
         #expect(next(0, waiting(1, kept: 5, needed: 3), othersWait: true) == .empty(TaskID(1)))
         #expect(next(-5, waiting(1, kept: 5, needed: 3), othersWait: true) == .wait)
         #expect(next(0, waiting(1, needed: 3), othersWait: true) == .wait)
     }
 
-    @Test func `Whatever waits, emptying comes to an end and lets somebody go on`() {
+    @Test func `Emptying always ends, and lets a task resume`() {
         var random = SeededGenerator(state: 5)
         for _ in 0..<2000 {
             var room = Int64.random(in: -20...20, using: &random)
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `What can never fit ends, what was lost too often too, all else waits for what it lacks`() {
+    @Test func `A task fails if its content can never fit or was lost too often, and waits otherwise`() {
         func judge(_ total: Int64?, kept: Int64 = 0, reached: Int64 = 0, losses: Int = 0) -> DiskPlan.Verdict {
             DiskPlan.judge(total: total, kept: kept, reached: reached, losses: losses, largest: 100)
         }
@@ -94,7 +94,7 @@ import Testing
         #expect(judge(.max) == .neverFits)
         #expect(judge(100) == .waits(needed: 100))
         #expect(judge(100, kept: 60, reached: 60) == .waits(needed: 40))
-        // As much again as came.
+        // An unknown total is estimated as twice the received bytes.
         #expect(judge(nil, kept: 30, reached: 30) == .waits(needed: 30))
         #expect(judge(nil, kept: 0, reached: 30) == .waits(needed: 60))
         #expect(judge(nil, kept: 0, reached: 80) == .waits(needed: 100))
@@ -103,13 +103,13 @@ import Testing
         #expect(judge(50, losses: DiskPlan.lossLimit + 1) == .lostTooOften)
     }
 
-    @Test func `Who does not get on is tried ever more rarely`() {
+    @Test func `A task without progress is tried with growing delays`() {
         let delays = (0...12).map { DiskPlan.delay(afterPauses: $0) }
         #expect(delays[...4] == [.zero, .zero, .seconds(5), .seconds(10), .seconds(20)])
         #expect(delays.last == .seconds(600) && DiskPlan.delay(afterPauses: .max) == .seconds(600))
     }
 
-    @Test func `What is thrown away is told by nothing any more`() {
+    @Test func `Discarding a content removes its resume point and its segments`() {
         var progress = TaskProgress()
         let record = SegmentRecord {
             $0.total = 100

@@ -3,16 +3,16 @@ import Testing
 
 @testable import Core
 
-/// What is kept at rest comes back as it was, and as earlier versions wrote it.
+/// Values survive a round trip to the database, and earlier versions' values can be read.
 @Suite struct DocumentTests {
-    /// The document of a value, after it was read.
+    /// The document of a value, after reading it.
     func roundTrip<Value: MemberValue & Equatable>(_ value: Value) throws -> String {
         #expect(Value.inOrder(value.bytesAtRest) == value)
         #expect(try Value(atRest: value.bytesAtRest) == value)
         return String(decoding: value.bytesAtRest, as: UTF8.self)
     }
 
-    @Test func `What another version wrote is read as well, what nobody wrote is refused`() throws {
+    @Test func `A document of another version is read, and a malformed one is refused`() throws {
         let text = #"{"value":"0a","colour":["red"],"algorithm":"sha-512"}"#
         #expect(ContentDigest.inOrder(Array(text.utf8)) == nil)
         #expect(try ContentDigest(atRest: Array(text.utf8)) == ContentDigest(algorithm: .sha512, value: "0a"))
@@ -26,7 +26,7 @@ import Testing
         #expect(throws: JSONError.self) { try ContentDigest(atRest: Array(wrong.utf8)) }
     }
 
-    @Test func `Retry policies are a name or an object`() throws {
+    @Test func `A retry policy is a name or an object`() throws {
         #expect(try roundTrip([RetryPolicy.apple, .robust]) == #"["apple","robust"]"#)
         let custom = RetryPolicy.custom(.init(statusCodes: [503, 418], maximumAttempts: 3, initialDelay: 2))
         #expect(
@@ -36,13 +36,13 @@ import Testing
         #expect(throws: JSONError.self) { try RetryPolicy(atRest: Array(#""eager""#.utf8)) }
     }
 
-    @Test func `Intervals are a word or a number`() throws {
+    @Test func `An interval is a word or a number`() throws {
         #expect(
             try roundTrip([BackgroundRefresh.Interval.never, .minimum, .seconds(1800)]) == #"["never","minimum",1800]"#)
         #expect(throws: JSONError.self) { try BackgroundRefresh.Interval(atRest: Array(#""often""#.utf8)) }
     }
 
-    @Test func `Machines and records survive`() throws {
+    @Test func `Machines and records survive a round trip`() throws {
         for state in LaunchStateTests.states { _ = try roundTrip(state) }
         #expect(
             try roundTrip(LaunchState.pending(attempts: 1, nextAttemptAt: Timestamp(milliseconds: 4)))

@@ -32,7 +32,7 @@ import Testing
         #expect(IPAddress(text) == nil)
     }
 
-    @Test func `Ranges contain what shares their prefix`() throws {
+    @Test func `A range contains the addresses with its prefix`() throws {
         let loopback = try #require(CIDR("127.0.0.0/8"))
         #expect(loopback.contains(.v4(0x7FFF_FFFF)))
         #expect(!loopback.contains(.v4(0x8000_0000)))
@@ -45,7 +45,7 @@ import Testing
     @Test(arguments: [
         "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/8/8", "::/129", "x/8", "::1/+8",
     ])
-    func `Ranges that are not what they look like are refused`(text: String) {
+    func `Ranges with bits beyond their prefix are refused`(text: String) {
         #expect(CIDR(text) == nil)
     }
 }
@@ -89,7 +89,7 @@ import Testing
             ("2620:4f:8000::", "2620:4f:8000:ffff:ffff:ffff:ffff:ffff", "2620:4f:7fff:ffff::1", "2620:4f:8001::"),
             ("3ffe::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", "3ffd:ffff::1", "3fff:1000::"),
         ] as [(String, String, String?, String?)])
-    func `Denied ranges end where they say`(first: String, last: String, before: String?, after: String?) throws {
+    func `Denied ranges end at their boundaries`(first: String, last: String, before: String?, after: String?) throws {
         #expect(try !permits(first, policy))
         #expect(try !permits(last, policy))
         if let before { #expect(try permits(before, policy)) }
@@ -100,7 +100,7 @@ import Testing
         "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:0:127.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b:1::1", "100::1",
         "fe80::1", "fec0::1", "fd00:ec2::254", "ff02::1", "5f00::1", "::ffff:169.254.169.254",
     ])
-    func `No spelling of an inner address passes`(text: String) throws {
+    func `No spelling of a private address is allowed`(text: String) throws {
         #expect(try !permits(text, policy))
     }
 
@@ -111,7 +111,7 @@ import Testing
         #expect(try !permits("::1", open))
     }
 
-    @Test func `A wide allowed range opens neither metadata nor own listeners`() throws {
+    @Test func `A wide allowed range opens neither metadata addresses nor own listeners`() throws {
         let everything = EgressPolicy(
             allowed: [try #require(CIDR("0.0.0.0/0")), try #require(CIDR("::/0"))],
             ownListeners: [(.v4(0x7F00_0001), 8080), (.v6(0), 9090)])
@@ -125,7 +125,7 @@ import Testing
         #expect(try !permits("127.5.5.5", port: 9090, everything))
     }
 
-    @Test func `A listener on every address is at every address of the machine`() throws {
+    @Test func `A listener on the wildcard address counts for every address of the machine`() throws {
         func policy(_ machine: Set<IPAddress>?) throws -> EgressPolicy {
             EgressPolicy(
                 allowed: [try #require(CIDR("0.0.0.0/0")), try #require(CIDR("::/0"))],
@@ -140,7 +140,7 @@ import Testing
         #expect(try !permits("10.0.0.2", port: 8080, policy(nil)), "nobody knows whose address it is")
     }
 
-    @Test func `Naming one address opens it whatever it is`() throws {
+    @Test func `A range of one address always allows it`() throws {
         let named = EgressPolicy(
             allowed: [try #require(CIDR("169.254.169.254/32")), try #require(CIDR("127.0.0.1"))],
             ownListeners: [(.v4(0x7F00_0001), 8080)])
@@ -155,7 +155,7 @@ import Testing
         #expect(try permits("8.8.8.8", port: 80, policy))
     }
 
-    @Test func `NAT64 passes only with a public address inside`() throws {
+    @Test func `NAT64 is allowed only with a public address inside`() throws {
         let translating = EgressPolicy(allowed: [try #require(CIDR("64:ff9b::/96"))])
         #expect(try permits("64:ff9b::8.8.8.8", translating))
         #expect(try !permits("64:ff9b::10.0.0.1", translating))

@@ -23,7 +23,7 @@ import Testing
         return counts
     }
 
-    @Test func `Apps share alike, however many sessions and hosts they have`() {
+    @Test func `Apps get equal shares, however many sessions and hosts they have`() {
         let lanes = (1...9).map { Self.lane(1, Int64($0), "h\($0)", limit: 100) } + [Self.lane(2, 10, limit: 100)]
         let counts = Self.counts(lanes, slots: 40)
         #expect(counts.last == 20)
@@ -31,12 +31,12 @@ import Testing
         #expect(counts.dropLast().allSatisfy { $0 == 2 || $0 == 3 })
     }
 
-    @Test func `An app that already runs much waits`() {
+    @Test func `An app with many transfers waits`() {
         #expect(Self.counts([Self.lane(1, 1, running: 3), Self.lane(2, 2)], slots: 3) == [0, 3])
         #expect(Self.counts([Self.lane(1, 1, running: 3), Self.lane(2, 2)], slots: 5) == [1, 4])
     }
 
-    @Test func `Whoever holds many times what is free takes no more of it`() {
+    @Test func `An app that holds many times the free slots gets none of them`() {
         func counts(_ running: Int..., slots: Int) -> [Int] {
             let lanes = running.enumerated().map { index, running in
                 Self.lane(Int64(index), Int64(index), ready: 1000, running: running, limit: 1000)
@@ -52,7 +52,7 @@ import Testing
         #expect(counts(228, 25, 0, slots: 3) == [0, 0, 3])
     }
 
-    @Test func `Limits of session and host hold`() {
+    @Test func `The limits of session and host are kept`() {
         #expect(Self.counts([Self.lane(1, 1, limit: 6)], slots: 100) == [6])
         #expect(Self.counts([Self.lane(1, 1, running: 6, limit: 6)], slots: 100) == [0])
         #expect(
@@ -67,7 +67,7 @@ import Testing
         #expect(Self.counts([Self.lane(1, 1)], slots: -3) == [0])
     }
 
-    @Test func `Within a session the higher priority goes first`() {
+    @Test func `Within a session the higher priority comes first`() {
         let lanes = [
             Self.lane(1, 1, "a", priority: 0.2), Self.lane(1, 1, "b", priority: 0.9),
             Self.lane(1, 1, "c", priority: 0.2),
@@ -76,7 +76,7 @@ import Testing
         #expect(Self.counts(lanes, slots: 10) == [2, 6, 2])
     }
 
-    @Test func `Background sessions get a quarter`() {
+    @Test func `Background sessions get a quarter of a share`() {
         let mixed = [Self.lane(1, 1, limit: 100), Self.lane(1, 2, limit: 100, background: true)]
         #expect(Self.counts(mixed, slots: 50) == [40, 10])
         let apps = [Self.lane(1, 1, limit: 100), Self.lane(2, 2, limit: 100, background: true)]
@@ -84,7 +84,7 @@ import Testing
         #expect(Self.counts([Self.lane(2, 2, limit: 100, background: true)], slots: 50) == [50])
     }
 
-    @Test func `One slot goes round`() {
+    @Test func `A single slot rotates among the apps`() {
         var share = FairShare()
         let lanes = [Self.lane(1, 1), Self.lane(1, 2), Self.lane(2, 3), Self.lane(3, 4, background: true)]
         var served: [Int] = []
@@ -94,7 +94,7 @@ import Testing
         #expect(served.filter { $0 == 2 }.count == 4)
     }
 
-    @Test func `The order of the lanes does not matter`() {
+    @Test func `The result does not depend on the order of the lanes`() {
         var generator = SeededGenerator(state: 3)
         let lanes = (0..<60).map { (index: Int) -> Lane in
             let host = "h\(index % 7)x\(index / 15)"
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test(arguments: 0..<20)
-    func `A random load never breaks a limit nor leaves a slot unused`(_ seed: Int) {
+    func `A random load never exceeds a limit nor leaves a slot unused`(_ seed: Int) {
         var generator = SeededGenerator(state: UInt64(seed))
         var share = FairShare()
         for _ in 0..<20 {
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func `Ten thousand lanes are picked from in no time`() {
+    @Test func `A round over ten thousand lanes is fast`() {
         let lanes = (0..<10_000 as Range<Int64>).map { Self.lane($0 % 100, $0 % 1000, "h\($0)") }
         var share = FairShare()
         #expect(share.pick(lanes, freeSlots: 256, hostLimit: 32).reduce(0) { $0 + $1.count } == 256)

@@ -22,18 +22,18 @@ import Testing
             ("attachment; filename=a; filename=b", "a"), ("attachment; x", nil), ("attachment; ; filename=a", "a"),
             ("attachment; filename=\" a. \"", "a"), ("attachment; filename=\".profile\"", ".profile"),
         ] as [(String, String?)])
-    func `A file name from a stranger becomes a base name`(_ header: String, _ name: String?) {
+    func `A foreign file name becomes a base name`(_ header: String, _ name: String?) {
         #expect(ContentDisposition(header)?.filename == name)
     }
 
-    @Test func `A header without a type is none`() {
+    @Test func `A header without a disposition type has no file name`() {
         #expect(ContentDisposition("") == nil)
         #expect(ContentDisposition("; filename=a") == nil)
         #expect(ContentDisposition("INLINE")?.type == "inline")
     }
 
     @Test(arguments: ["a.txt", "naïve.txt", "a\"b\\c%.txt", "日本.pdf", " x y"])
-    func `What is written is read back`(_ name: String) {
+    func `A written header reads back as the same name`(_ name: String) {
         let written = ContentDisposition(filename: name).headerValue
         #expect(written.utf8.allSatisfy { (0x20...0x7E).contains($0) })
         #expect(ContentDisposition(written)?.filename == FileName.safe(name))
@@ -46,7 +46,7 @@ import Testing
         #expect(ContentDisposition(type: "inline", filename: nil).headerValue == "inline")
     }
 
-    @Test func `Long names keep their extension and their characters whole`() throws {
+    @Test func `Long names keep their extension, and no character is split`() throws {
         for head in 0..<4 {
             let long = String(repeating: "a", count: head) + String(repeating: "日", count: 200) + ".tar.gz"
             let safe = try #require(FileName.safe(long))
@@ -71,7 +71,7 @@ import Testing
             ("https://a.example/b", "text/plain", "attachment; filename=given", "given"), ("", nil, nil, "Unknown"),
             ("https://a.example/x", "nonsense", nil, "x"), ("https://a.example/x", "foo/bar", nil, "x"),
         ] as [(String, String?, String?, String)])
-    func `A name is suggested for every answer`(_ url: String, _ type: String?, _ given: String?, _ name: String) {
+    func `Every response has a suggested file name`(_ url: String, _ type: String?, _ given: String?, _ name: String) {
         var fields = HTTPFields()
         if let type { fields.append("Content-Type", type) }
         if let given { fields.append("Content-Disposition", given) }

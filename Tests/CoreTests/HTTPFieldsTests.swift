@@ -4,7 +4,7 @@ import Testing
 @testable import Core
 
 @Suite struct HTTPFieldsTests {
-    @Test func `Names compare without ASCII case, and with nothing else folded`() {
+    @Test func `Names are compared without ASCII case and without other folding`() {
         var fields = HTTPFields([HTTPField(name: "ETag", value: "1"), HTTPField(name: "etag", value: "2")])
         #expect(fields["ETAG"] == "1")
         #expect(fields.values("eTag") == ["1", "2"])
@@ -18,13 +18,13 @@ import Testing
         #expect("ÄbC".asciiLowercased == "Äbc")
     }
 
-    @Test func `Of too many fields the largest go, and their names are told`() {
+    @Test func `Of too many fields the largest are dropped, and their names are kept`() {
         let small = HTTPFields([HTTPField(name: "A", value: "1"), HTTPField(name: "b", value: "2")])
         #expect(small.kept == HTTPFields.Kept(fields: small, droppedNames: []))
         let large = HTTPField(name: "Large", value: String(repeating: "x", count: 16 * 1024 - 32 - 5))
         #expect(HTTPFields([large]).kept.droppedNames == [])
         #expect(HTTPFields([large] + small.fields).kept == HTTPFields.Kept(fields: small, droppedNames: ["Large"]))
-        // Even empty fields cost something; each name is told once, and not without end.
+        // Even empty fields have a cost; each name is kept once, up to a limit.
         let empty = HTTPFields((0..<10_000).map { HTTPField(name: "e\($0 % 40)", value: "") })
         #expect(empty.kept.fields.fields.count < 500)
         #expect(empty.kept.droppedNames.count == 32)
@@ -32,7 +32,7 @@ import Testing
         #expect(long.kept.droppedNames.first?.utf8.count == 67 && long.kept.fields.fields.isEmpty)
     }
 
-    @Test func `The URLs of many requests cost only so much`() {
+    @Test func `The URLs of many requests have a size limit`() {
         var progress = TaskProgress()
         for number in 0..<64 {
             progress.record(
@@ -42,7 +42,7 @@ import Testing
         #expect(progress.transactions.last?.url.hasPrefix("https://x/63/") == true)
     }
 
-    @Test func `Moments saturate instead of overflowing`() {
+    @Test func `Arithmetic of timestamps saturates instead of overflowing`() {
         let last = Timestamp(milliseconds: .max)
         let first = Timestamp(milliseconds: .min)
         #expect(last + .seconds(1) == last)

@@ -3,7 +3,7 @@ import Testing
 @testable import Core
 
 @Suite struct LaunchRuleTests {
-    /// One finished task nobody has heard of, after a change.
+    /// One finished, unacknowledged task, after a change.
     static func rule(_ change: (inout LaunchRule) -> Void = { _ in }) -> LaunchRule {
         var rule = LaunchRule()
         rule.lastCompletionSeq = 7
@@ -15,7 +15,7 @@ import Testing
         #expect(Self.rule().evaluate(at: now) == .launch(.tasksFinished))
     }
 
-    @Test func `No cause, no launch`() {
+    @Test func `Without a cause there is no launch`() {
         #expect(LaunchRule().evaluate(at: now) == .no)
         #expect(Self.rule { $0.sendsLaunchEvents = false }.evaluate(at: now) == .no)
         #expect(Self.rule { $0.unfinishedTasks = 1 }.evaluate(at: now) == .no)
@@ -55,7 +55,7 @@ import Testing
         #expect(acknowledged.evaluate(at: now) == .no)
     }
 
-    @Test func `An open launch gets the reason and sends nothing`() {
+    @Test func `An open launch gets the new reason, and no further webhook is sent`() {
         let open = Self.rule {
             $0.hasOpenLaunch = true
             $0.isAttached = true
@@ -63,14 +63,14 @@ import Testing
         #expect(open.evaluate(at: now) == .join(.tasksFinished))
     }
 
-    @Test func `Attached clients and those just gone are not launched`() {
+    @Test func `Attached clients and clients within the grace period are not launched`() {
         #expect(Self.rule { $0.isAttached = true }.evaluate(at: now) == .notNow(until: nil))
         let gone = Self.rule { $0.lastDetachedAt = now }
         #expect(gone.evaluate(at: .after(4.999)) == .notNow(until: .after(5)))
         #expect(gone.evaluate(at: .after(5)) == .launch(.tasksFinished))
     }
 
-    @Test func `Completions that acknowledge nothing slow the next launch down`() {
+    @Test func `Completions that acknowledge nothing delay the next launch`() {
         let waits = (0...10).map { LaunchRule.backoff(idleCompletions: $0).seconds }
         #expect(waits == [0, 5, 10, 20, 40, 80, 160, 320, 600, 600, 600])
         #expect(LaunchRule.backoff(idleCompletions: .max) == .seconds(600))

@@ -2,7 +2,7 @@ import Core
 import Testing
 
 @Suite struct LaunchSlotsTests {
-    @Test func `An app has four places, and one after an attempt that nobody answered`() {
+    @Test func `An app has four slots, and one after an attempt without a response`() {
         var slots = LaunchSlots()
         let app = AppID(1)
         for launch in 0..<4 {
@@ -13,7 +13,7 @@ import Testing
         for launch in 0..<4 { slots.ended(Int64(launch), of: app, wasAnswered: launch == 3 ? false : true) }
         slots.began(4, of: app, at: 0)
         #expect(!slots.hasRoom(for: app))
-        // Nobody knows: the service stopped it, or could not make it.
+        // The outcome is unknown: the service stopped the attempt, or could not make it.
         slots.ended(4, of: app, wasAnswered: nil)
         slots.began(5, of: app, at: 0)
         #expect(!slots.hasRoom(for: app))
@@ -22,7 +22,7 @@ import Testing
         #expect(slots.hasRoom(for: app))
     }
 
-    @Test func `A breaker leaves fewer places`() {
+    @Test func `The circuit breaker reduces the slots`() {
         var slots = LaunchSlots()
         #expect(slots.hasRoom(for: AppID(1), places: 1))
         #expect(!slots.hasRoom(for: AppID(1), places: 0))
@@ -30,7 +30,7 @@ import Testing
         #expect(!slots.hasRoom(for: AppID(1), places: 1))
     }
 
-    @Test func `The last slots are for apps with nothing under way`() {
+    @Test func `The last slots are for apps with no attempt in flight`() {
         var slots = LaunchSlots()
         for launch in 0..<(LaunchSlots.total - LaunchSlots.kept) {
             slots.began(Int64(launch), of: AppID(Int64(launch / 4)), at: 0)
@@ -46,7 +46,7 @@ import Testing
         #expect(!slots.hasRoom(for: AppID(300)))
     }
 
-    @Test func `Who has waited for a second waits on without a slot`() {
+    @Test func `An attempt that has waited for a second releases its slot`() {
         var slots = LaunchSlots()
         #expect(slots.takeBack(at: 0) == nil)
         for launch in 0..<LaunchSlots.total {
@@ -57,7 +57,7 @@ import Testing
         #expect(slots.takeBack(at: 1000) == 1001)
         #expect(slots.hasRoom(for: AppID(100)))
         #expect(slots.takeBack(at: 5000) == nil)
-        // They count against their app all the same, and give no slot back twice.
+        // They still count against their app, and release no slot twice.
         #expect(slots.underWay(of: AppID(0)) == 1)
         slots.ended(0, of: AppID(0), wasAnswered: true)
         #expect(slots.underWay(of: AppID(0)) == 0)

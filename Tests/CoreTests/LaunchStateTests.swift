@@ -78,7 +78,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `Follows each arrow of the diagram`(_ row: Row) throws {
+    func `The machine follows each arrow of the diagram`(_ row: Row) throws {
         var state = row.from
         #expect(try state.handle(row.event, at: .after(row.second)) == row.effects)
         #expect(state == row.to)
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `Nothing happens early`() {
+    @Test func `No transition happens before its time`() {
         for (from, event) in [
             (Self.pending, Event.claim(leaseUntil: now)), (Self.delivering, .leaseExpired),
             (Self.launched, .deadlinePassed(Self.failure)),
@@ -128,7 +128,7 @@ import Testing
         #expect(try state.handle(.failed(Self.failure), at: time) == [.giveUp])
     }
 
-    @Test func `Jitter only adds, and a longer Retry-After counts`() {
+    @Test func `Jitter only lengthens the delay, and a longer Retry-After counts`() {
         let schedule = LaunchSchedule.standard
         #expect(schedule.delay(afterAttempt: 2, jitter: 0.5, retryAfter: nil) == .seconds(33))
         #expect(schedule.delay(afterAttempt: 2, jitter: 7, retryAfter: .seconds(9)) == .seconds(36))
@@ -149,7 +149,7 @@ import Testing
         #expect(state == .exhausted(attempts: 3, at: now))
     }
 
-    @Test func `Open and due are what they say`() {
+    @Test func `Each state reports whether it is open and when it is due`() {
         #expect(Self.states.map(\.isOpen) == [true, true, true, true, false, false, false])
         #expect(Self.states.map(\.dueAt) == [now, .after(45), .after(60), nil, nil, nil, nil])
         #expect(Self.states.map(\.phase) == State.Phase.allCases)

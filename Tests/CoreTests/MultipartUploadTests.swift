@@ -3,7 +3,7 @@ import Formats
 import Testing
 
 struct MultipartUploadTests {
-    @Test func `It has the bytes of its parts`() {
+    @Test func `The body consists of its parts`() {
         var upload = MultipartUpload()
         #expect(upload.length == 0)
         upload.parts = ["a", "b"]

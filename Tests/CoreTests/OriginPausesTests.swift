@@ -5,7 +5,7 @@ import Testing
 @Suite struct OriginPausesTests {
     static let origin = "https://a:443"
 
-    @Test func `The app that was told waits in full, others for a minute at most`() {
+    @Test func `The app that got the response waits in full, other apps for a minute at most`() {
         var pauses = OriginPauses()
         pauses.note(Self.origin, app: 1, retryAfter: .seconds(3600), at: now)
         #expect(pauses.until(Self.origin, app: 1, at: now) == .after(3600))
@@ -14,7 +14,7 @@ import Testing
         #expect(pauses.until("http://a:80", app: 1, at: now) == nil)
     }
 
-    @Test func `A shorter wish later ends nothing`() {
+    @Test func `A later and shorter delay does not shorten the pause`() {
         var pauses = OriginPauses()
         pauses.note(Self.origin, app: 1, retryAfter: .seconds(3600), at: now)
         pauses.note(Self.origin, app: 1, retryAfter: .seconds(5), at: .after(1))
@@ -23,7 +23,7 @@ import Testing
         #expect(pauses.until(Self.origin, app: 2, at: .after(2)) == .after(60))
     }
 
-    @Test func `What is over is forgotten`() {
+    @Test func `Expired pauses are removed`() {
         var pauses = OriginPauses()
         pauses.note(Self.origin, app: 1, retryAfter: .seconds(100), at: now)
         pauses.prune(at: .after(99))

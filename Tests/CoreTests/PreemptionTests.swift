@@ -4,7 +4,7 @@ import Testing
 @Suite struct PreemptionTests {
     private let start = Timestamp(milliseconds: 1_800_000_000_000)
 
-    /// So many transfers of an app, the first of which began first.
+    /// Transfers of an app in the order of their start.
     private func transfers(_ app: Int64, _ count: Int, resumable: Range<Int> = 0..<0) -> [Preemption.Candidate] {
         (0..<count).map {
             Preemption.Candidate(
@@ -31,17 +31,17 @@ import Testing
         #expect(machine.next == start + .seconds(10))
         #expect(choose(&machine, running, waiting: waiting, slots: 8, after: 9) == [])
         #expect(choose(&machine, running, waiting: waiting, slots: 8, after: 10) == [1007, 1006, 1005, 1004])
-        // What was interrupted takes a moment to end: the next are not chosen meanwhile.
+        // Interrupted transfers take a moment to end: no others are chosen meanwhile.
         #expect(choose(&machine, running, waiting: waiting, slots: 8, after: 11) == [])
     }
 
-    @Test func `No more are interrupted than could start`() {
+    @Test func `No more transfers are interrupted than tasks could start`() {
         var machine = Preemption(patience: .seconds(10))
         _ = choose(&machine, transfers(1, 8), waiting: [2: .init(tasks: 1)], slots: 8, after: 0)
         #expect(choose(&machine, transfers(1, 8), waiting: [2: .init(tasks: 1)], slots: 8, after: 10) == [1007])
     }
 
-    @Test func `What can go on later goes first, and there what began last`() {
+    @Test func `Resumable transfers are interrupted first, and among them the latest`() {
         var machine = Preemption(patience: .seconds(10))
         let running = transfers(1, 8, resumable: 2..<5)
         _ = choose(&machine, running, waiting: [2: .init(tasks: 9)], slots: 8, after: 0)
@@ -49,7 +49,7 @@ import Testing
             choose(&machine, running, waiting: [2: .init(tasks: 9)], slots: 8, after: 10) == [1004, 1003, 1002, 1007])
     }
 
-    @Test func `A wait begins anew with each slot that an app is given, and ends when it has nothing to start`() {
+    @Test func `A wait restarts with each slot that an app gets, and ends when the app has no task to start`() {
         var machine = Preemption(patience: .seconds(10))
         let waiting: [Int64: Preemption.Demand] = [2: .init(tasks: 9)]
         _ = choose(&machine, transfers(1, 8), waiting: waiting, slots: 8, after: 0)
@@ -59,20 +59,20 @@ import Testing
         #expect(choose(&machine, transfers(1, 8), waiting: waiting, slots: 8, after: 20) == [])
     }
 
-    @Test func `Who holds its share takes from nobody, and gives up nothing of it`() {
+    @Test func `An app with a full share preempts no transfer, and loses none of its share`() {
         var machine = Preemption(patience: .seconds(10))
         let even = transfers(1, 4) + transfers(2, 4)
         let waiting: [Int64: Preemption.Demand] = [1: .init(tasks: 9), 2: .init(tasks: 9)]
         _ = choose(&machine, even, waiting: waiting, slots: 8, after: 0)
         #expect(machine.next == nil)
         #expect(choose(&machine, even, waiting: waiting, slots: 8, after: 10) == [])
-        // A third one's share is two of eight: it takes one of each.
+        // A third app's share is two of eight: it takes one from each other app.
         let third: [Int64: Preemption.Demand] = [3: .init(tasks: 9)]
         _ = choose(&machine, even, waiting: third, slots: 8, after: 20)
         #expect(choose(&machine, even, waiting: third, slots: 8, after: 30) == [2003, 1003])
     }
 
-    @Test func `What all take of their share fairness lets them take`() {
+    @Test func `Fair share admits the share that preemption grants`() {
         for slots in 1...300 {
             for apps in 1...20 {
                 let share = Preemption.share(of: slots, apps: apps, greed: 8)
@@ -85,7 +85,7 @@ import Testing
         #expect(Preemption.share(of: 256, apps: 2, greed: 8) == 120)
     }
 
-    @Test func `Sessions in the background have a quarter of a share`() {
+    @Test func `Background sessions have a quarter of a share`() {
         var machine = Preemption(patience: .seconds(10))
         let waiting: [Int64: Preemption.Demand] = [2: .init(tasks: 9, isBackground: true)]
         _ = choose(&machine, transfers(1, 8), waiting: waiting, slots: 8, after: 0)

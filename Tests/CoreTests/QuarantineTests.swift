@@ -6,13 +6,13 @@ struct QuarantineTests {
     private let start = Timestamp(milliseconds: 1_800_000_000_000)
 
     @Test
-    func `Two crashes in a row make a suspect, the third ends it`() {
+    func `Two crashes in a row quarantine a task, and the third fails it`() {
         #expect((0...4).map(Quarantine.verdict) == [.goOn, .goOn, .runAlone, .fail, .fail])
         #expect(Quarantine.error.code == .unknown && Quarantine.error.underlying?.code == "crashed-service")
     }
 
     @Test
-    func `One suspect runs at a time, and the others have as long for themselves afterwards`() {
+    func `One suspect runs at a time, and the other tasks then run for as long`() {
         var turns = SoloTurns()
         #expect(turns.mayBegin(at: start) && turns.next == nil && !turns.isTaken)
         turns.begin(TaskID(1), at: start)
@@ -25,7 +25,7 @@ struct QuarantineTests {
     }
 
     @Test
-    func `A trial is over after its time, and never lasts longer because the clock was set back`() {
+    func `A trial ends after its time, and is not lengthened by a clock that is set back`() {
         var turns = SoloTurns()
         #expect(turns.endTrial(at: start) == nil)
         turns.begin(TaskID(1), at: start)

@@ -15,7 +15,7 @@ import Testing
             (answered, .taskEnded, 1, answered, []),
             (.expired, .taskEnded, 1, .expired, []),
         ] as [(QuestionState, QuestionState.Event, Double, QuestionState, [QuestionState.Effect])])
-    func `Follows each arrow of the diagram`(
+    func `The machine follows each arrow of the diagram`(
         _ from: QuestionState, _ event: QuestionState.Event, _ second: Double, _ to: QuestionState,
         _ effects: [QuestionState.Effect]
     ) throws {
@@ -29,7 +29,9 @@ import Testing
             (.open, answer, 10), (.open, .deadlinePassed, 9.9), (answered, answer, 1), (answered, .deadlinePassed, 20),
             (.expired, answer, 1), (.expired, .deadlinePassed, 20),
         ] as [(QuestionState, QuestionState.Event, Double)])
-    func `Refuses the rest and stays`(_ from: QuestionState, _ event: QuestionState.Event, _ second: Double) {
+    func `All other events are refused and change nothing`(
+        _ from: QuestionState, _ event: QuestionState.Event, _ second: Double
+    ) {
         var state = from
         let name = event == .deadlinePassed ? "deadlinePassed" : "answer"
         #expect(throws: Refused(state: from.phase.rawValue, event: name)) {

@@ -29,16 +29,16 @@ import Testing
     }
 
     @Test(arguments: [200, 300, 304, 305, 306, 404])
-    func `Other statuses are not redirects`(_ status: Int) {
+    func `Other statuses are no redirects`(_ status: Int) {
         #expect(decide(status) == .notARedirect)
     }
 
-    @Test func `Sixteen are followed, the seventeenth is not`() {
+    @Test func `Sixteen redirects are followed, the seventeenth is not`() {
         #expect(decide(302, hops: 15) == .follow(method: "GET", dropBody: false, dropHeaders: false))
         #expect(decide(302, hops: 16) == .fail(.tooManyRedirects))
     }
 
-    @Test(arguments: ["#", "#part"]) func `A fragment alone leads nowhere else, so it is a loop`(_ location: String) {
+    @Test(arguments: ["#", "#part"]) func `A location with a fragment alone is a loop`(_ location: String) {
         #expect(decide(302, location: [location]) == .fail(.tooManyRedirects))
         #expect(decide(303, method: "POST", location: [location]) == .fail(.tooManyRedirects))
     }
@@ -47,12 +47,12 @@ import Testing
         [], [""], ["/a", "/b"], ["/a\r\nX: y"], ["http://user@example.com/"], ["//user:secret@example.com/"],
         [String(repeating: "a", count: 8193)],
     ])
-    func `An unusable location ends the task`(_ location: [String]) {
+    func `An unusable location fails the task`(_ location: [String]) {
         #expect(decide(302, location: location) == .fail(.unusableLocation))
     }
 
     @Test(arguments: ["/a@b", "//example.com/a@b", "http://example.com?x=@", "a:b@c", "/a"])
-    func `An at sign elsewhere is no user information`(_ location: String) {
+    func `An at sign outside the authority is no user information`(_ location: String) {
         #expect(decide(302, location: [location]) == .follow(method: "GET", dropBody: false, dropHeaders: false))
     }
 
@@ -62,13 +62,13 @@ import Testing
         ("https://", .unusableLocation), ("https://a:0/", .unusableLocation), (":a", .unusableLocation),
         ("a b:c", .unusableLocation),
     ])
-    func `A location that leads to no URL of http is told apart by its scheme`(
+    func `The scheme of an unusable location selects the refusal`(
         _ location: String, _ refusal: Redirect.Refusal
     ) {
         #expect(decide(302, to: nil, location: [location]) == .fail(refusal))
     }
 
-    @Test func `https falls to http only for a task that began there`() {
+    @Test func `A redirect from https to http is followed only for a task that began with http`() {
         let plain = Self.url(isSecure: false, port: 80)
         #expect(decide(302, to: plain) == .fail(.insecure))
         #expect(
@@ -81,7 +81,7 @@ import Testing
     @Test(arguments: [
         (here, false), (url(port: 8443), true), (url(host: "www.example.com"), true),
     ])
-    func `Secrets stay with scheme, host and port`(_ target: ParsedURL, _ drops: Bool) {
+    func `Secrets are sent only to the same scheme, host and port`(_ target: ParsedURL, _ drops: Bool) {
         #expect(decide(302, to: target) == .follow(method: "GET", dropBody: false, dropHeaders: drops))
     }
 
@@ -91,7 +91,7 @@ import Testing
             "Content-Type", "Transfer-Encoding",
         ].map { HTTPField(name: $0, value: "v") })
 
-    @Test func `Another origin gets no credentials and a GET no description of a body`() {
+    @Test func `Another origin gets no credentials, and a GET no description of a body`() {
         func names(dropBody: Bool, dropHeaders: Bool) -> [String] {
             Redirect.fields(Self.fields, dropBody: dropBody, dropHeaders: dropHeaders, sensitive: ["x-mine"])
                 .fields.map(\.name)
@@ -105,7 +105,7 @@ import Testing
         #expect(Redirect.Refusal.allCases.map(\.code) == [-1007, -1010, -1002, -1022])
     }
 
-    @Test func `An origin names its port, and an IPv6 address in brackets`() {
+    @Test func `The text of an origin has its port, and brackets around an IPv6 address`() {
         #expect(Self.url(isSecure: false, host: "::1", port: 80).origin == "http://[::1]:80")
     }
 }

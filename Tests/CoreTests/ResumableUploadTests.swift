@@ -13,7 +13,7 @@ struct ResumableUploadTests {
             fields: HTTPFields(fields.sorted { $0.key < $1.key }.map { HTTPField(name: $0.key, value: $0.value) }))
     }
 
-    /// An upload of 100 bytes at a step, of which the server has 10.
+    /// An upload of 100 bytes at a step; the server has 10 of them.
     private func upload(_ step: Upload.Step, _ version: Upload.Version = .eight) -> Upload {
         var upload = Upload(version: version, length: 100, resource: Self.resource, offset: 10)
         switch step {
@@ -37,7 +37,7 @@ struct ResumableUploadTests {
 
     // MARK: Requests
 
-    @Test func `Each version has its own words`() {
+    @Test func `Each version of the draft has its own header fields`() {
         let eight = Upload(version: .eight, length: 100)
         #expect(eight.method == nil)
         #expect(
@@ -61,7 +61,7 @@ struct ResumableUploadTests {
         #expect(upload(.abandon).method == "DELETE")
     }
 
-    @Test func `Only methods with content are upgraded, and not those of an app that speaks the draft itself`() {
+    @Test func `Only methods with content are upgraded, unless the app itself uses the draft`() {
         #expect(["POST", "PUT", "PATCH"].allSatisfy(Upload.mayUpgrade))
         #expect(!["GET", "HEAD", "DELETE", "put"].contains(where: Upload.mayUpgrade))
         #expect(Upload.isSpoken(in: HTTPFields([HTTPField(name: "upload-complete", value: "?1")])))
@@ -81,7 +81,7 @@ struct ResumableUploadTests {
     }
 
     @Test(arguments: [(103, "8"), (104, "6"), (104, ""), (104, "8x"), (104, "-8")])
-    func `Any other is ignored`(_ status: Int, _ version: String) {
+    func `Other informational responses are ignored`(_ status: Int, _ version: String) {
         var upload = Upload(version: .eight, length: 100)
         let isNew = upload.handle(
             informational: head(status, ["Upload-Draft-Interop-Version": version]), resource: Self.resource)
@@ -89,7 +89,7 @@ struct ResumableUploadTests {
         #expect(upload.resource == nil)
     }
 
-    @Test func `A 104 may tell progress, never backwards and never beyond the end`() {
+    @Test func `A 104 may report progress, but never backwards nor beyond the end`() {
         var upload = upload(.create)
         for (told, known) in [("50", 50), ("20", 50), ("101", 50), ("100", 100)] as [(String, Int64)] {
             _ = upload.handle(
@@ -98,7 +98,7 @@ struct ResumableUploadTests {
         }
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     struct Row: Sendable, CustomTestStringConvertible {
         var step: Upload.Step
@@ -115,7 +115,7 @@ struct ResumableUploadTests {
     private static let append = Upload.Step.append(from: 40)
 
     static let rows: [Row] = [
-        // The target's word, whatever its status.
+        // The target's own response, whatever its status.
         Row(step: .create, status: 503, fields: ["Upload-Complete": "?1"], decision: .respond, next: .create),
         Row(step: append, status: 422, fields: ["Upload-Complete": "?1"], decision: .respond, next: append),
         Row(step: append, status: 404, fields: ["Upload-Complete": "?1;a=b"], decision: .respond, next: append),
@@ -127,7 +127,7 @@ struct ResumableUploadTests {
         Row(step: append, version: .six, status: 503, decision: .respond, next: append),
         Row(step: .create, status: 413, hasSentAll: false, decision: .respond, next: .create),
         Row(step: append, status: 413, fields: ["Upload-Complete": "?0"], decision: .respond, next: append),
-        // Talk about the upload.
+        // Responses about the upload.
         Row(step: append, status: 201, fields: ["Upload-Complete": "?0"], decision: .proceed, next: .ask),
         Row(
             step: append, version: .three, status: 201, fields: ["Upload-Incomplete": "?1"], decision: .proceed,
@@ -143,7 +143,7 @@ struct ResumableUploadTests {
         Row(step: .create, status: 307, decision: .judge, next: .create),
         Row(step: .create, status: 401, decision: .judge, next: .create),
         Row(step: .create, status: 502, hasSentAll: false, decision: .wait, next: .create),
-        // What the server has.
+        // The server's offset.
         Row(
             step: .ask, status: 204, fields: ["Upload-Offset": "70", "Upload-Complete": "?0"], decision: .proceed,
             next: .append(from: 70)),
@@ -168,7 +168,7 @@ struct ResumableUploadTests {
     ]
 
     @Test(arguments: rows)
-    func `An answer decides what follows`(_ row: Row) {
+    func `A response decides the next step`(_ row: Row) {
         var upload = upload(row.step, row.version)
         let decision = upload.handle(answer: head(row.status, row.fields), hasSentAll: row.hasSentAll)
         #expect(decision == row.decision)
@@ -177,14 +177,14 @@ struct ResumableUploadTests {
     }
 
     @Test(arguments: [200, 201, 307, 404, 413, 500, 503])
-    func `Without a 104 an answer is an answer`(_ status: Int) {
+    func `Without a 104 a response is final`(_ status: Int) {
         var upload = Upload(version: .eight, length: 100)
         let decision = upload.handle(answer: head(status), hasSentAll: true)
         #expect(decision == .judge)
         #expect(upload.resource == nil)
     }
 
-    @Test func `A server that never takes what it asked for is not asked in a circle`() {
+    @Test func `A server that repeats an offset without progress is not queried in a circle`() {
         var upload = upload(.append(from: 40))
         var decisions: [Upload.Decision] = []
         for _ in 0..<3 {
@@ -194,7 +194,7 @@ struct ResumableUploadTests {
         #expect(decisions == [.proceed, .proceed, .wait, .proceed, .wait, .proceed])
     }
 
-    @Test func `A resource that moved is asked at its new place`() {
+    @Test func `A moved resource is queried at its new URL`() {
         var upload = upload(.append(from: 40))
         let place = ParsedURL(text: "http://b.example/2", isSecure: false, host: "b.example", port: 80)
         upload.move(to: place)
@@ -204,7 +204,7 @@ struct ResumableUploadTests {
 
     // MARK: Versions
 
-    @Test func `An origin is spoken to in the version that it answered`() {
+    @Test func `An origin gets the version that it answered`() {
         var versions = UploadVersions()
         let (one, other) = ("http://a:80", "http://b:80")
         #expect(versions.version(for: one) == .eight)
@@ -218,7 +218,7 @@ struct ResumableUploadTests {
         #expect(versions.version(for: other) == .eight)
     }
 
-    @Test func `One that answers none gets the newest again`() {
+    @Test func `An origin that answers no version gets the newest again`() {
         var versions = UploadVersions()
         let origin = "http://a:80"
         for version in [.eight, .six, .three, .eight, .eight] as [Upload.Version] {

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `A strong tag makes a point, and the request asks for the rest with it`() throws {
+    @Test func `A strong entity tag makes a resume point, and the request asks for the rest with it`() throws {
         var point = try #require(Self.make(Self.tagged))
         #expect(point.totalLength == 100)
         #expect(point.offset == 0)
@@ -31,7 +31,7 @@ import Testing
         #expect(point.requestFields["If-Range"] == "\"a\"")
     }
 
-    @Test func `A strong date serves where there is no tag`() throws {
+    @Test func `A strong date serves without an entity tag`() throws {
         let point = try #require(Self.make(Self.dated))
         #expect(point.requestFields["If-Range"] == "Mon, 30 Nov 2026 00:00:00 GMT")
         #expect(point.totalLength == nil)
@@ -49,11 +49,11 @@ import Testing
             [("Last-Modified", "Mon, 30 Nov 2026 23:59:30 GMT")], [("Last-Modified", "yesterday")],
             dated + [("ETag", "W/\"a\"")], [dated[0], ("Date", "nonsense")],
         ] as [[(String, String)]])
-    func `Weak, missing or contradicting validators make none`(_ fields: [(String, String)]) {
+    func `Weak, missing or contradicting validators make no resume point`(_ fields: [(String, String)]) {
         #expect(Self.make(fields) == nil)
     }
 
-    @Test func `Only a 200 to GET can be continued`() {
+    @Test func `Only a 200 to GET can be resumed`() {
         #expect(Self.make(Self.tagged, status: 206) == nil)
         #expect(Self.make(Self.tagged, status: 203) == nil)
         #expect(Self.make(Self.tagged, method: "POST") == nil)
@@ -91,11 +91,11 @@ import Testing
                 .append(at: 20)
             ),
         ] as [([(String, String)], ResumeVerdict)])
-    func `A 206 is believed only when everything fits`(_ fields: [(String, String)], _ verdict: ResumeVerdict) {
+    func `A 206 is accepted only if all its fields fit`(_ fields: [(String, String)], _ verdict: ResumeVerdict) {
         #expect(ResumeVerdict.judge(head: head(206, fields), resuming: Self.point()) == verdict)
     }
 
-    @Test func `An unknown total is believed, or learned`() {
+    @Test func `An unknown total is accepted, or learned from the response`() {
         let unknown = Self.point(total: nil)
         for range in ["bytes 50-99/*", "bytes 50-99/100"] {
             #expect(
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(arguments: [200, 203, 204])
-    func `Another success to a Range starts the file anew`(_ status: Int) {
+    func `Another success to a Range request restarts the file`(_ status: Int) {
         let answer = head(status, [("Content-Range", "bytes 50-99/100")])
         #expect(ResumeVerdict.judge(head: answer, resuming: Self.point()) == .restartWithThisBody)
     }
@@ -129,7 +129,7 @@ import Testing
             ([("Content-Range", "bytes 0-99/100")], 100, 100, .askAgainFromZero(.rangeNotSatisfiable)),
             ([], 100, 100, .askAgainFromZero(.rangeNotSatisfiable)),
         ] as [([(String, String)], Int64?, Int64, ResumeVerdict)])
-    func `A 416 is complete only when it names what is here`(
+    func `A 416 means completion only if it has the length and validator of the file`(
         _ fields: [(String, String)], _ total: Int64?, _ offset: Int64, _ verdict: ResumeVerdict
     ) {
         let point = Self.point(total: total, offset: offset)
@@ -149,7 +149,7 @@ import Testing
         #expect(ResumeVerdict.judge(head: answer, resuming: point) == .askAgainFromZero(.rangeNotSatisfiable))
     }
 
-    @Test func `Other answers leave the bytes alone`() {
+    @Test func `Other responses leave the bytes unchanged`() {
         for status in [301, 304, 404, 503] {
             #expect(
                 ResumeVerdict.judge(head: head(status), resuming: Self.point()) == .notADownload(status: status))
@@ -159,7 +159,7 @@ import Testing
             ResumeVerdict.judge(head: head(412), resuming: Self.point()) == .askAgainFromZero(.preconditionFailed))
     }
 
-    @Test func `A fresh download takes any success, and a part only when asked or whole`() {
+    @Test func `A fresh download accepts any success, and a part only if it is requested or complete`() {
         #expect(ResumeVerdict.judge(head: head(200), resuming: nil) == .append(at: 0))
         #expect(ResumeVerdict.judge(head: head(204), resuming: Self.point(offset: 0)) == .append(at: 0))
         let part = head(206, Self.part)
@@ -185,7 +185,7 @@ import Testing
             ("bytes 0-0/1", .part(first: 0, last: 0, total: 1)), ("BYTES 1-2/*", .part(first: 1, last: 2, total: nil)),
             ("bytes */0", .unsatisfied(total: 0)),
         ] as [(String, ContentRange)])
-    func `Reads a content range`(_ text: String, _ range: ContentRange) {
+    func `A content range is parsed`(_ text: String, _ range: ContentRange) {
         #expect(ContentRange(text) == range)
     }
 
@@ -193,7 +193,7 @@ import Testing
         "", "bytes", "bytes 0-0", "bytes 1-0/2", "bytes 0-1/1", "bytes=0-0/1", "bytes  0-0/1", "bytes 0-0/1,2-2/3",
         "bytes */*", "bytes -1/2", "bytes 0-0/1 x", "bytes 0-99999999999999999999/*", "bytes 0-1/*x",
     ])
-    func `Refuses what is no content range`(_ text: String) {
+    func `An invalid content range is refused`(_ text: String) {
         #expect(ContentRange(text) == nil)
     }
 }

@@ -26,7 +26,7 @@ import Testing
         #expect(RetryPolicy.apple.delay(afterFailures: failures, jitter: 0) == .zero)
     }
 
-    @Test func `Strange settings make no strange waits`() {
+    @Test func `Extreme settings give finite delays`() {
         let odd = RetryPolicy.custom(.init(initialDelay: .infinity, maximumDelay: .infinity))
         #expect(odd.delay(afterFailures: 9, jitter: 1) == .seconds(315_360_000))
         let none = RetryPolicy.custom(.init(initialDelay: 0, maximumDelay: 10))
@@ -35,7 +35,7 @@ import Testing
         #expect(negative.delay(afterFailures: 2, jitter: 0.9) == .milliseconds(90))
     }
 
-    @Test func `No attempt begins when the time of the policy is over`() {
+    @Test func `No attempt begins after the policy's time limit`() {
         let policy = RetryPolicy.custom(.init(maximumElapsedTime: 10))
         func decide(_ began: Timestamp?) -> RetryDecision {
             var ledger = ledger(after: [.transport])
@@ -48,14 +48,14 @@ import Testing
         #expect(decide(.after(-9.5)) == .giveUp)
     }
 
-    @Test func `Transport faults have no limit but the deadline`() {
+    @Test func `Transport faults are retried until the deadline`() {
         let many = Array(repeating: AttemptFault.transport, count: 1000)
         #expect(decide(.apple, many) == .retry(at: .after(300)))
         #expect(decide(.robust, many, deadline: .after(1)) == .retry(at: .after(300)))
         #expect(decide(.robust, many, deadline: now) == .giveUp)
     }
 
-    @Test func `Faults of this machine have a limit, which progress renews`() {
+    @Test func `Faults of this machine have a limit, which progress resets`() {
         let limit = RetryPolicy.localFaultLimit
         let most = Array(repeating: AttemptFault.local, count: limit - 1)
         #expect(decide(.apple, most) == .retry(at: .after(300)))
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: [408, 425, 429, 500, 502, 503, 504])
-    func `Robust tries a status again for five attempts in all`(_ status: Int) {
+    func `The robust policy tries a status five times in all`(_ status: Int) {
         let fault = AttemptFault.status(status, retryAfter: nil)
         let four = Array(repeating: fault, count: 4)
         #expect(decide(.robust, four) == .retry(at: .after(4)))
@@ -79,11 +79,11 @@ import Testing
     }
 
     @Test(arguments: [200, 301, 400, 401, 404, 501, 505])
-    func `Other statuses are answers`(_ status: Int) {
+    func `Other statuses are responses`(_ status: Int) {
         #expect(decide(.robust, [.status(status, retryAfter: nil)]) == .giveUp)
     }
 
-    @Test func `Retry-After postpones and never hastens`() {
+    @Test func `Retry-After delays a retry and never hastens it`() {
         #expect(
             decide(.robust, [.status(503, retryAfter: .seconds(90))]) == .retry(at: .after(90)))
         #expect(
@@ -92,7 +92,7 @@ import Testing
         #expect(decide(.robust, [.status(503, retryAfter: .seconds(90))], deadline: .after(90)) == .giveUp)
     }
 
-    @Test func `An upload that is not idempotent follows a status only with its key`() {
+    @Test func `A non-idempotent upload is retried after a status only with its key`() {
         let busy = [AttemptFault.status(503, retryAfter: nil)]
         func upload(_ method: String, key: Bool) -> RetryableRequest {
             RetryableRequest(method: method, isUpload: true, hasIdempotencyKey: key)
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(arguments: [RetryPolicy.robust, .apple])
-    func `A success that came too early is asked for five times where that does no harm`(_ policy: RetryPolicy) {
+    func `An upload with an early success is tried five times if a repetition is safe`(_ policy: RetryPolicy) {
         let early = Array(repeating: AttemptFault.answeredEarly, count: 5)
         func upload(_ method: String, key: Bool = false) -> RetryableRequest {
             RetryableRequest(method: method, isUpload: true, hasIdempotencyKey: key)
@@ -116,14 +116,14 @@ import Testing
         #expect(decide(policy, [.answeredEarly], request: upload("POST", key: true)) != .giveUp)
     }
 
-    @Test func `A missing name ends after five attempts, but not under apple`() {
+    @Test func `An unknown host name fails after five attempts, but not under the apple policy`() {
         let five = Array(repeating: AttemptFault.nameDoesNotExist, count: 5)
         #expect(decide(.robust, five.dropLast()) != .giveUp)
         #expect(decide(.robust, five) == .giveUp)
         #expect(decide(.apple, five) != .giveUp)
     }
 
-    @Test func `maximumAttempts counts everything from the first try`() {
+    @Test func `maximumAttempts counts every attempt from the first`() {
         let policy = RetryPolicy.custom(.init(statusCodes: [418], maximumAttempts: 3, initialDelay: 2, maximumDelay: 3))
         #expect(
             decide(policy, [.transport, .status(418, retryAfter: nil)])
@@ -135,7 +135,7 @@ import Testing
         #expect(decide(.custom(.init(maximumAttempts: 1)), [.restart]) == .giveUp)
     }
 
-    @Test func `Bytes of another version are thrown away at most three times`() {
+    @Test func `Bytes of another version are discarded at most three times`() {
         let three = Array(repeating: AttemptFault.restart, count: 3)
         #expect(decide(.robust, three) == .retry(at: now))
         #expect(decide(.robust, three + [.restart]) == .giveUp)
@@ -144,7 +144,7 @@ import Testing
         #expect(decide(.robust, [.terminal]) == .giveUp)
     }
 
-    @Test func `The count starts anew only after 64 KiB of progress`() {
+    @Test func `The count restarts only after 64 KiB of progress`() {
         var ledger = AttemptLedger()
         for offset in [0, 65_535, 65_535] as [Int64] { ledger.record(.transport, keptOffset: offset) }
         #expect(ledger.failuresSinceProgress == 3)
@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test(arguments: ["", "-5", "+5", "1.5", "soon", "5 s", "0x10", "٥"])
-    func `Nonsense in Retry-After is no wish`(_ value: String) {
+    func `An invalid Retry-After is ignored`(_ value: String) {
         #expect(RetryAfter.parse(value, now: now) == nil)
         #expect(RetryAfter.parse(HTTPFields(), now: now) == nil)
     }

@@ -16,7 +16,7 @@ private func plan(
 
 struct SegmentationTests {
     @Test
-    func `The first bytes go out first, in shares that shrink towards the end`() {
+    func `The bytes are assigned in order, in shares that shrink towards the end`() {
         var plan = plan(64 * mebibyte)
         let first = plan.adopt(1, of: 0, at: 0)
         #expect(first == 0..<(8 * mebibyte))
@@ -29,7 +29,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `Where nothing is left the connection with the most gives up its second half`() {
+    func `If no bytes are left, the connection with the most releases its second half`() {
         var plan = plan(16 * mebibyte, limit: 2)
         _ = plan.adopt(1, of: 0, at: 0)
         _ = plan.assign(2, to: 0)
@@ -45,7 +45,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `A connection that is nearly done keeps what it has`() {
+    func `A connection that is nearly done keeps its range`() {
         var plan = plan(4 * mebibyte, limit: 2)
         _ = plan.adopt(1, of: 0, at: 0)
         plan.reach(1, mebibyte)
@@ -59,7 +59,57 @@ struct SegmentationTests {
     }
 
     @Test
-    func `What a connection brought to disk stays, the rest goes to another`() {
+    func `What a reader waits for is fetched next, in the order of the readers`() {
+        var plan = plan(64 * mebibyte)
+        _ = plan.adopt(1, of: 0, at: 0)
+        #expect(plan.want(60 * mebibyte + 5).isEmpty, "another connection may begin at once")
+        #expect(plan.want(40 * mebibyte).isEmpty)
+        #expect(plan.want(60 * mebibyte + 5).isEmpty)
+        #expect(plan.assign(2, to: 0)?.bytes.lowerBound == 60 * mebibyte)
+        #expect(plan.assign(3, to: 0)?.bytes.lowerBound == 40 * mebibyte)
+        #expect(plan.assign(4, to: 0)?.bytes.lowerBound == 8 * mebibyte, "then the first bytes again")
+    }
+
+    @Test
+    func `Where no connection is free the one with the most to do gives way`() {
+        var plan = plan(64 * mebibyte, limit: 2)
+        _ = plan.adopt(1, of: 0, at: 0)
+        let second = plan.assign(2, to: 0)?.bytes
+        #expect(second == 16 * mebibyte..<28 * mebibyte)
+        let shortened = plan.want(60 * mebibyte, positions: [1: 2 * mebibyte + 1, 2: 17 * mebibyte])
+        #expect(shortened.map(\.connection) == [1] && shortened.map(\.end) == [3 * mebibyte])
+        #expect(plan.want(60 * mebibyte, positions: [:]).isEmpty, "once")
+        plan.reach(1, 3 * mebibyte)
+        plan.end(1)
+        #expect(plan.assign(3, to: 0)?.bytes.lowerBound == 60 * mebibyte)
+    }
+
+    @Test
+    func `A connection leaves what a reader waits for to another, unless it is about to fetch it`() {
+        var plan = plan(64 * mebibyte)
+        _ = plan.adopt(1, of: 0, at: 0)
+        #expect(plan.want(mebibyte / 2).isEmpty)
+        let shortened = plan.want(6 * mebibyte + 7, positions: [1: 100])
+        #expect(shortened.map(\.connection) == [1] && shortened.map(\.end) == [6 * mebibyte])
+        #expect(plan.assign(2, to: 0)?.bytes == 6 * mebibyte..<14 * mebibyte)
+        plan.reach(1, 6 * mebibyte)
+        #expect(plan.want(1000).isEmpty, "it has arrived")
+        #expect(plan.want(64 * mebibyte).isEmpty && plan.want(-1).isEmpty, "no part of the content")
+        #expect(plan.assign(3, to: 0)?.bytes.lowerBound == 14 * mebibyte)
+    }
+
+    @Test
+    func `What a reader waits for begins with a piece, and is forgotten beyond a number`() {
+        var plan = plan(640 * mebibyte, limit: 200, pieces: 3 * mebibyte)
+        for offset in 1...70 { #expect(plan.want(Int64(offset) * 9 * mebibyte).isEmpty) }
+        #expect(plan.assign(1, to: 0)?.bytes.lowerBound == 7 * 9 * mebibyte)
+        _ = plan.want(500 * mebibyte)
+        for connection in 2...64 { _ = plan.assign(UInt64(connection), to: 0) }
+        #expect(plan.assign(65, to: 0)?.bytes.lowerBound == 498 * mebibyte)
+    }
+
+    @Test
+    func `The durable bytes of an ended connection stay, and the rest is reassigned`() {
         var plan = plan(64 * mebibyte)
         let bytes = plan.adopt(1, of: 0, at: 0)
         plan.reach(1, 1000)
@@ -70,7 +120,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `Pieces come from one source each, where they can`() {
+    func `Each piece comes from one source if possible`() {
         var plan = plan(64 * mebibyte, sources: 2, pieces: 3 * mebibyte)
         var ends: [Int64] = [plan.adopt(1, of: 0, at: 0).upperBound]
         for connection in 2...4 {
@@ -81,7 +131,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `A source that sent a wrong piece is asked no more, and the piece is fetched elsewhere`() {
+    func `A source of a wrong piece is dropped, and the piece is fetched elsewhere`() {
         var plan = plan(4 * mebibyte, sources: 2, limit: 2, pieces: mebibyte)
         plan.trust(0)
         plan.trust(1)
@@ -100,7 +150,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `A wrong piece of two sources drops neither, unless it happens again and again`() {
+    func `A wrong piece of two sources drops neither, unless it is wrong repeatedly`() {
         var plan = plan(2 * mebibyte, sources: 2, limit: 1, pieces: 2 * mebibyte)
         for round in 0...3 {
             _ = plan.assign(UInt64(2 * round), to: 0)
@@ -117,7 +167,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `Of an untried source, and of one that rested, little is asked at first`() {
+    func `An untried or rested source gets a small range at first`() {
         var plan = plan(64 * mebibyte, sources: 2)
         #expect(plan.sources(at: now) == [0, 1])
         _ = plan.assign(1, to: 0)
@@ -132,7 +182,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `A connection that ends leaves its place to a source that has fewer`() {
+    func `The slot of an ended connection goes to a source that has fewer`() {
         var plan = plan(640 * mebibyte, sources: 3, limit: 5)
         for connection in 1...4 { _ = plan.assign(UInt64(connection), to: 0) }
         _ = plan.assign(5, to: 1)
@@ -150,7 +200,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `The end of a connection says what of it is of use`() {
+    func `The end of a connection returns its useful ranges`() {
         var plan = plan(640 * mebibyte, sources: 2, pieces: mebibyte)
         for connection in 1...3 { _ = plan.assign(UInt64(connection), to: connection / 3) }
         let third = plan.segments[3]?.offset ?? 0
@@ -163,7 +213,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `What is stored says what is on disk, whoever still fetches`() {
+    func `The record has the durable bytes of all connections`() {
         var plan = plan(64 * mebibyte)
         _ = plan.adopt(1, of: 0, at: 500)
         _ = plan.assign(2, to: 0)
@@ -179,7 +229,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `What a broken disk made of a record is not believed`() {
+    func `An inconsistent record is rejected`() {
         func isSound(_ held: [HeldRange]) -> Bool {
             var record = SegmentRecord(total: 100)
             record.held = held
@@ -192,9 +242,9 @@ struct SegmentationTests {
         #expect(!isSound([HeldRange(-5, 10)]))
     }
 
-    /// Walks at random through what connections may do, and keeps a file beside it: of each byte's block who wrote it last.
+    /// Walks at random through the events of connections, with a model of the file: the last writer of each block.
     @Test(arguments: 0..<400)
-    func `Whatever happens every byte comes, none of a source that is dropped, and it ends`(seed: UInt64) throws {
+    func `In a random walk every byte arrives, none from a dropped source`(seed: UInt64) throws {
         var random = SeededGenerator(state: seed)
         let block: Int64 = 64 * 1024
         let total = Int64.random(in: 2 * mebibyte...40 * mebibyte, using: &random) / block * block
@@ -241,7 +291,7 @@ struct SegmentationTests {
                 plan.end(connection)
                 positions[connection] = nil
             case 1:
-                // A kill: what is stored is all that is known.
+                // A kill: only the stored record remains.
                 let record = plan.record
                 #expect(record.isSound)
                 plan = Segmentation(record, sources: Set(0..<count), of: count, limit: plan.limit, pieceLength: pieces)
@@ -287,7 +337,7 @@ struct SegmentVerdictTests {
     }
 
     @Test
-    func `Only the very bytes that were asked for are taken`() {
+    func `Only the requested bytes are accepted`() {
         #expect(verdict(206, [("Content-Range", "bytes 10-19/100"), ("ETag", "\"a\"")]) == .append(at: 10))
         #expect(
             verdict(206, [("Content-Range", "bytes 10-19/100"), ("Content-Length", "9")])
@@ -302,7 +352,7 @@ struct SegmentVerdictTests {
     }
 
     @Test
-    func `The whole instead of a part is a change, an error is none`() {
+    func `A 200 to a range request is a change, an error status is not`() {
         #expect(verdict(200, [("ETag", "\"a\"")]) == .restartWithThisBody)
         #expect(verdict(412, []) == .askAgainFromZero(.preconditionFailed))
         #expect(verdict(416, []) == .askAgainFromZero(.rangeNotSatisfiable))
@@ -310,13 +360,13 @@ struct SegmentVerdictTests {
     }
 
     @Test
-    func `Pieces fit a content of as many`() {
+    func `The number of pieces must fit the length of the content`() {
         let pieces = PieceDigests(length: 10, algorithm: .sha256, values: ["", "", ""])
         #expect([20, 21, 30, 31, 0].map { pieces.fits($0) } == [false, true, true, false, false])
     }
 
     @Test
-    func `Automatic segments grow with the content`() {
+    func `The number of automatic segments grows with the content`() {
         #expect(SegmentCount.automatic.connections(for: 1) == 1)
         #expect(SegmentCount.automatic.connections(for: 48 << 20) == 3)
         #expect(SegmentCount.automatic.connections(for: 1 << 40) == 8)

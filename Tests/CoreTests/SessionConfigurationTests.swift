@@ -10,7 +10,7 @@ struct SessionConfigurationTests {
         return configuration
     }
 
-    /// Another value for every frozen member, by its name.
+    /// A different value of every frozen member, by its name.
     private static let others: [(String, SessionConfiguration)] = [
         ("isDiscretionary", with { $0.isDiscretionary = true }),
         ("sessionSendsLaunchEvents", with { $0.sessionSendsLaunchEvents = false }),
@@ -33,6 +33,7 @@ struct SessionConfigurationTests {
         ("retryPolicy", with { $0.retryPolicy = .apple }),
         ("resumableUploads", with { $0.resumableUploads = .off }),
         ("stallInterval", with { $0.stallInterval = nil }),
+        ("requestCachePolicy", with { $0.requestCachePolicy = .useProtocolCachePolicy }),
     ]
 
     @Test
@@ -41,12 +42,12 @@ struct SessionConfigurationTests {
             #expect(try SessionConfiguration().differences(from: other) == [name])
             #expect(try other.differences(from: other).isEmpty)
         }
-        // One for each member but `bandwidthLimit`.
+        // One for each member except `bandwidthLimit`.
         #expect(Mirror(reflecting: SessionConfiguration()).children.count == Self.others.count + 1)
     }
 
     @Test
-    func `What may be changed later differs only where something is said of it`() throws {
+    func `A changeable member differs only if both configurations set it`() throws {
         let limited = Self.with { $0.bandwidthLimit = 5 }
         #expect(try SessionConfiguration().differences(from: limited).isEmpty)
         #expect(try limited.differences(from: limited).isEmpty)
@@ -56,7 +57,7 @@ struct SessionConfigurationTests {
     }
 
     @Test
-    func `Header fields compare whatever their order and case`() throws {
+    func `Header fields are compared without order and case`() throws {
         let one = Self.with {
             $0.httpAdditionalHeaders = HTTPFields([
                 HTTPField(name: "A", value: "1"), HTTPField(name: "b", value: "2"),
@@ -73,7 +74,7 @@ struct SessionConfigurationTests {
     }
 
     @Test
-    func `Secrets in headers and in the proxy have it sealed`() {
+    func `A configuration with secrets in headers or in the proxy is sealed`() {
         #expect(!SessionConfiguration().holdsSecrets)
         #expect(!Self.with { $0.httpAdditionalHeaders.append("Accept", "x") }.holdsSecrets)
         #expect(Self.with { $0.httpAdditionalHeaders.append("authorization", "x") }.holdsSecrets)

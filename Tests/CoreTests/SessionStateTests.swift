@@ -17,7 +17,7 @@ import Testing
             (invalid, .noTaskLeft, invalid, []),
             (invalid, .forget, invalid, []),
         ] as [(SessionState, SessionState.Event, SessionState, [SessionState.Effect])])
-    func `Every event has its one place to go`(
+    func `Every event has one resulting state`(
         _ from: SessionState, _ event: SessionState.Event, _ to: SessionState, _ effects: [SessionState.Effect]
     ) {
         var state = from

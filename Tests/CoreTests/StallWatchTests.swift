@@ -16,7 +16,7 @@ import Testing
         _ watch: inout StallWatch, at moment: Timestamp, since start: Timestamp = now, areWaiting: Bool = true
     ) -> StallWatch.Verdict { watch.judge(watchedSince: start, areWaiting: areWaiting, at: moment) }
 
-    @Test func `A session stalls when its interval is over, once`() {
+    @Test func `A session stalls once, when its interval ends`() {
         var watch = watch()
         #expect(watch.checkAt == .after(10))
         #expect(judge(&watch, at: .after(10)) == .stalled(since: now))
@@ -25,7 +25,7 @@ import Testing
         #expect(judge(&watch, at: .after(100)) == .notYet)
     }
 
-    @Test func `Progress puts the judgement off, and a stall ends with it`() {
+    @Test func `Progress postpones a stall, and ends it`() {
         var watch = watch()
         watch.progressed(at: .after(4))
         watch.follow(runningTasks: 1)
@@ -37,7 +37,7 @@ import Testing
         #expect(!watch.isStalled && watch.checkAt == .after(30))
     }
 
-    @Test func `A task that begins to run gets its interval, and ends no stall`() {
+    @Test func `A task that begins to run starts its interval, and ends no stall`() {
         var watch = watch()
         watch.began(at: .after(8))
         #expect(judge(&watch, at: .after(10)) == .notYet && watch.checkAt == .after(18))
@@ -47,7 +47,7 @@ import Testing
         #expect(watch.isStalled && watch.checkAt == nil)
     }
 
-    @Test func `Waits that the app asked for, and time without the service, are no stall`() {
+    @Test func `Waits that the app requested, and downtime of the service, are no stall`() {
         var watch = watch()
         #expect(judge(&watch, at: .after(10), areWaiting: false) == .notYet && watch.checkAt == .after(20))
         #expect(judge(&watch, at: .after(20), since: .after(15)) == .notYet && watch.checkAt == .after(25))
@@ -63,7 +63,7 @@ import Testing
         #expect(watch.checkAt == nil && judge(&watch, at: .after(99)) == .notYet)
     }
 
-    @Test func `Errors of a stall are told once each, and not without end`() {
+    @Test func `Each error of a stall is reported once, up to a limit`() {
         var stall = SessionStall()
         for _ in 0..<3 { stall.add(TaskError(.cannotConnectToHost)) }
         #expect(stall.errors.count == 1)

@@ -15,7 +15,7 @@ struct TaskLifeTests {
         .retry(at: .after(7), waitsForConnectivity: false), .retry(at: .after(7), waitsForConnectivity: true),
         .ask(question), .noRoom(needed: 3, kept: 4, notBefore: .after(8)), .emptied, .answered, .interrupted, .cleared,
         .suspected,
-        .finish(.succeeded, result), .end(.cancelled, result),
+        .finish(.succeeded, result), .end(.cancelled, result), .follow,
     ]
 
     private static let suspended = TaskLife.suspended(remaining: .seconds(100), question: nil)
@@ -28,25 +28,26 @@ struct TaskLifeTests {
     private static let waitingForDisk = running(.waitingForDisk(needed: 3, kept: 4, notBefore: .after(8)))
     private static let awaitingAnswer = running(.awaitingAnswer(question))
     private static let quarantined = running(.quarantined)
+    private static let following = running(.following)
     private static let finished = TaskLife.completed(.succeeded, result, at: now)
     private static let ended = TaskLife.completed(.cancelled, result, at: now)
 
     private static func running(_ stage: TaskLife.Stage) -> TaskLife { .running(stage, deadline: deadline) }
 
-    /// Where each event leads at `now`, in the order of `events`; nil where it is refused.
+    /// The result of each event at `now`, in the order of `events`; `nil` if it is refused.
     private static let table: [(TaskLife, [TaskLife?])] = [
         (
             suspended,
             [
                 suspended, queued, .running(.delayed(until: .after(5)), deadline: .after(105)), suspended, suspended,
-                nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, finished, ended,
+                nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, finished, ended, nil,
             ]
         ),
         (
             asked,
             [
                 asked, awaitingAnswer, .running(.awaitingAnswer(question), deadline: .after(105)), asked, asked, nil,
-                nil, nil, nil, nil, nil, nil, suspended, nil, nil, nil, finished, ended,
+                nil, nil, nil, nil, nil, nil, suspended, nil, nil, nil, finished, ended, nil,
             ]
         ),
         (
@@ -54,7 +55,7 @@ struct TaskLifeTests {
             [
                 .suspended(remaining: .seconds(80), question: nil), delayed, delayed,
                 .running(.queued, deadline: .after(50)), .running(.delayed(until: .after(5)), deadline: .after(55)),
-                queued, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, finished, ended,
+                queued, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, finished, ended, nil,
             ]
         ),
         (
@@ -62,7 +63,7 @@ struct TaskLifeTests {
             [
                 suspended, queued, queued, .running(.queued, deadline: .after(50)),
                 .running(.delayed(until: .after(5)), deadline: .after(55)), nil, active, nil, nil, nil, nil, nil, nil,
-                nil, nil, quarantined, finished, ended,
+                nil, nil, quarantined, finished, ended, nil,
             ]
         ),
         (
@@ -70,28 +71,28 @@ struct TaskLifeTests {
             [
                 suspended, quarantined, quarantined, .running(.queued, deadline: .after(50)),
                 .running(.delayed(until: .after(5)), deadline: .after(55)), nil, active, nil, nil, nil, nil, nil, nil,
-                nil, queued, nil, finished, ended,
+                nil, queued, nil, finished, ended, nil,
             ]
         ),
         (
             active,
             [
                 suspended, active, active, active, active, nil, nil, retryWait, waitingForConnectivity, awaitingAnswer,
-                waitingForDisk, nil, nil, queued, nil, nil, finished, ended,
+                waitingForDisk, nil, nil, queued, nil, nil, finished, ended, following,
             ]
         ),
         (
             retryWait,
             [
                 suspended, queued, queued, retryWait, retryWait, queued, nil, nil, nil, nil, nil, nil, nil, nil, nil,
-                nil, nil, ended,
+                nil, nil, ended, nil,
             ]
         ),
         (
             waitingForConnectivity,
             [
                 suspended, queued, queued, waitingForConnectivity, waitingForConnectivity, queued, nil, nil, nil, nil,
-                nil, nil, nil, nil, nil, nil, nil, ended,
+                nil, nil, nil, nil, nil, nil, nil, ended, nil,
             ]
         ),
         (
@@ -99,20 +100,28 @@ struct TaskLifeTests {
             [
                 suspended, waitingForDisk, waitingForDisk, waitingForDisk, waitingForDisk, queued, nil, nil, nil, nil,
                 nil, running(.waitingForDisk(needed: 7, kept: 0, notBefore: .after(8))), nil, nil, nil, nil, nil, ended,
+                nil,
             ]
         ),
         (
             awaitingAnswer,
             [
                 asked, awaitingAnswer, awaitingAnswer, awaitingAnswer, awaitingAnswer, nil, nil, nil, nil, nil, nil,
-                nil, queued, nil, nil, nil, nil, ended,
+                nil, queued, nil, nil, nil, nil, ended, nil,
             ]
         ),
-        (finished, Array(repeating: nil, count: 18)),
+        (finished, Array(repeating: nil, count: 19)),
+        (
+            following,
+            [
+                suspended, following, following, following, following, queued, nil, nil, nil, nil, nil, nil, nil, nil,
+                nil, nil, nil, ended, nil,
+            ]
+        ),
     ]
 
     @Test(arguments: table.indices)
-    func `Every event has its one place to go, or is refused and changes nothing`(_ index: Int) throws {
+    func `Every event has one resulting state, or is refused and changes nothing`(_ index: Int) throws {
         let (life, row) = Self.table[index]
         #expect(row.count == Self.events.count)
         for (event, expected) in zip(Self.events, row) {
@@ -132,7 +141,7 @@ struct TaskLifeTests {
     }
 
     @Test(arguments: table.indices)
-    func `A suspect is quarantined wherever another is queued`(_ index: Int) throws {
+    func `A suspect is quarantined wherever another task would be queued`(_ index: Int) throws {
         let (life, row) = Self.table[index]
         for (event, expected) in zip(Self.events, row) {
             guard let expected else { continue }
@@ -160,7 +169,7 @@ struct TaskLifeTests {
     }
 
     @Test
-    func `Clients see suspended, running or completed, and waiting phases have a date`() {
+    func `Clients see suspended, running or completed, and waiting phases with a date`() {
         for (life, _) in Self.table {
             #expect(
                 life.state == (life.phase == .suspended ? .suspended : life.phase == nil ? .completed : .running))
@@ -170,7 +179,7 @@ struct TaskLifeTests {
     }
 
     @Test
-    func `A refusal names the phase and the event without what is known of them`() {
+    func `A refusal names the phase and the event without their values`() {
         var life = Self.finished
         #expect(throws: Refused(state: "completed", event: "retry")) {
             try life.handle(.retry(at: now, waitsForConnectivity: true), at: now)
@@ -180,7 +189,7 @@ struct TaskLifeTests {
     }
 
     @Test
-    func `A new task has all of its time before it, from its date on`() {
+    func `A new task has its full time from its begin date on`() {
         func new(_ isSuspended: Bool, _ beginsAt: Timestamp?) -> TaskLife {
             TaskLife(isSuspended: isSuspended, beginsAt: beginsAt, timeout: .seconds(100), at: now)
         }

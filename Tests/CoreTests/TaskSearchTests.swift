@@ -11,7 +11,7 @@ import Testing
         TaskSpecification(kind: .download, request: TransferRequest(url: url, method: "GET"))
     }
 
-    @Test func `Each name of a task is compared, in either case and in part`() {
+    @Test func `Every name of a task is compared, in either case and in part`() {
         var task = download("https://example.com/pub/My%20File.iso")
         task.clientTaskId = "Nightly-17"
         task.taskDescription = "L'Été à Zürich"
@@ -24,7 +24,7 @@ import Testing
         for text in ["nightly-18", "zurich", "report", "ftp"] { #expect(!isFound(text, task), "\(text)") }
     }
 
-    @Test func `Query, fragment and user information of a URL are never compared`() {
+    @Test func `Query, fragment and user information of a URL are not compared`() {
         let task = download("https://ann:secret@example.com:8443/a@b/c?token=secret#secret")
         for text in ["secret", "ann", "token", "?", "#", "c?"] { #expect(!isFound(text, task), "\(text)") }
         for text in ["https://example.com:8443/a@b/c", "8443", "@b/c"] { #expect(isFound(text, task), "\(text)") }

@@ -13,12 +13,12 @@ import Testing
             (-62_167_219_200_000, "0000-01-01T00:00:00.000Z"),
             (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
         ] as [(Int64, String)])
-    func `Is written in UTC with milliseconds and read back`(_ milliseconds: Int64, _ text: String) {
+    func `A timestamp is written in UTC with milliseconds and read back`(_ milliseconds: Int64, _ text: String) {
         #expect(Timestamp(milliseconds: milliseconds).rfc3339 == text)
         #expect(Timestamp(rfc3339: text)?.milliseconds == milliseconds)
     }
 
-    @Test func `Moments beyond the calendar are written as its ends`() {
+    @Test func `Timestamps beyond the calendar are written as its limits`() {
         #expect(Timestamp(milliseconds: .max).rfc3339 == "9999-12-31T23:59:59.999Z")
         #expect(Timestamp(milliseconds: .min).rfc3339 == "0000-01-01T00:00:00.000Z")
     }
@@ -34,7 +34,7 @@ import Testing
         ("1990-12-31T23:59:60Z", "1991-01-01T00:00:00.000Z"),
         ("1990-12-31T15:59:60.25-08:00", "1991-01-01T00:00:00.000Z"),
     ])
-    func `Reads offsets, fractions and leap seconds`(_ text: String, _ canonical: String) {
+    func `Offsets, fractions and leap seconds are read`(_ text: String, _ canonical: String) {
         #expect(Timestamp(rfc3339: text)?.rfc3339 == canonical)
     }
 
@@ -47,7 +47,7 @@ import Testing
         "0000-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "2026-12-01T12:00:60Z", "２026-12-01T00:00:00Z",
         "12026-12-01T00:00:00Z", "2026-12-01T00:00:00,5Z",
     ])
-    func `Refuses what is not RFC 3339`(_ text: String) {
+    func `Texts that violate RFC 3339 are refused`(_ text: String) {
         #expect(Timestamp(rfc3339: text) == nil)
     }
 
@@ -63,7 +63,7 @@ import Testing
         "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
         " Sun, 06 Nov 1994 08:49:37 GMT\t", "Mon, 06 Nov 1994 08:49:37 GMT",
     ])
-    func `Reads the three forms of an HTTP date`(_ text: String) {
+    func `The three forms of an HTTP date are read`(_ text: String) {
         #expect(HTTPDate.parse(text, now: now) == Timestamp(milliseconds: 784_111_777_000))
     }
 
@@ -81,11 +81,11 @@ import Testing
         "Sun, 06 Nov 1994 25:49:37 GMT", "sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT+1",
         "Sun Nov 6 08:49:37 1994", "Sun, 30 Feb 1994 08:49:37 GMT",
     ])
-    func `Refuses what is no HTTP date`(_ text: String) {
+    func `Invalid HTTP dates are refused`(_ text: String) {
         #expect(HTTPDate.parse(text, now: now) == nil)
     }
 
-    @Test func `Reads a leap second`() {
+    @Test func `A leap second in an HTTP date is read`() {
         #expect(HTTPDate.parse("Fri, 31 Dec 1999 23:59:60 GMT", now: now)?.rfc3339 == "2000-01-01T00:00:00.000Z")
     }
 }

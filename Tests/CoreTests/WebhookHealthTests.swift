@@ -3,7 +3,7 @@ import Testing
 @testable import Core
 
 @Suite struct WebhookHealthTests {
-    @Test func `It opens after five failures that span half a minute, ever longer`() {
+    @Test func `The circuit breaker opens after five failures within half a minute or more, for growing times`() {
         var health = WebhookHealth()
         for second in [0.0, 1, 2, 3, 4] { _ = health.failed(at: .after(second)) }
         #expect(health.openUntil == nil)
@@ -11,7 +11,7 @@ import Testing
         #expect(health.openUntil == .after(60))
         #expect(health.places(of: 4, at: .after(59)) == 0)
         #expect(health.places(of: 4, at: .after(60)) == 1)
-        // What was under way when it opened says nothing new.
+        // Attempts in flight when the breaker opened do not count.
         _ = health.failed(at: .after(31))
         #expect(health.openUntil == .after(60))
         var now = 60.0
@@ -26,7 +26,7 @@ import Testing
         #expect(WebhookHealth().places(of: 4, at: .after(now)) == 4)
     }
 
-    @Test func `It is hopeless after five days and ten failures`() {
+    @Test func `A webhook is disabled after five days and ten failures`() {
         var health = WebhookHealth()
         let moments = [0] + Array(repeating: 86_400.0 * 6, count: 9)
         let verdicts = moments.map { health.failed(at: .after($0)) }

@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: [1, 999_999, 4 << 20, 1 << 30])
-    func `What is read bit by bit has the digests of the whole`(step: Int) async throws {
+    func `A file that is read in steps has the digests of the whole`(step: Int) async throws {
         try write(bytes, at: 0)
         let reader = reader(pieces(of: 3_000_000))
         for end in [step, step * 2, step * 5, bytes.count] {
@@ -41,14 +41,14 @@ import Testing
     }
 
     @Test
-    func `A piece that is wrong is read once more when it has come again`() async throws {
+    func `A wrong piece is read again after it was fetched again`() async throws {
         try write(bytes, at: 0)
         try write([bytes[7_000_000] ^ 1], at: 7_000_000)
         let reader = reader(pieces(of: 3_000_000))
         #expect(try await reader.read(to: 8_000_000) == nil)
         for _ in 0..<2 { #expect(try await reader.read(to: 10_000_000) == 6_000_000..<9_000_000) }
         #expect(reader.position == 6_000_000)
-        // It is no longer there for whoever counts what has come.
+        // The wrong piece was removed from the file.
         #expect(readFile(folder.file("a"))?[6_000_000..<9_000_000].allSatisfy { $0 == 0 } == true)
         try write(Array(bytes[6_000_000..<9_000_000]), at: 6_000_000)
         #expect(try await reader.read(to: 10_000_000) == nil)
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test
-    func `A piece too many, and a file that is too short, are told`() async throws {
+    func `A missing piece digest and a short file are reported`() async throws {
         try write(bytes, at: 0)
         let few = ContentReader.Pieces(
             length: 3_000_000, algorithm: .md5, values: pieces(of: 3_000_000).values.dropLast())
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test
-    func `What an earlier content left behind this one is cut off`() async throws {
+    func `Bytes of an earlier, longer content are cut off`() async throws {
         try write(bytes + [1, 2, 3], at: 0)
         let reader = reader(nil)
         try await reader.truncate()

@@ -12,7 +12,7 @@ import Testing
         try await folder.prepare()
     }
 
-    @Test func `A staged file goes with who placed it, unless it is adopted`() async throws {
+    @Test func `A staged file is removed with its value, unless it is adopted`() async throws {
         let (lost, kept) = (folder.body("lost"), folder.body("kept"))
         do {
             let file = folder.stage(folder.partial("kept"))
@@ -25,12 +25,12 @@ import Testing
         try await eventually("only the adopted file is left") { filesBelow(files.path) == [kept] }
         #expect(try await folder.size(kept) == 3)
         #expect(try await folder.size(lost) == nil)
-        // An adopted file belongs to what commits tell.
+        // The commit owns an adopted file.
         let area = String(kept.prefix { $0 != "/" }) + "/" + kept.split(separator: "/")[1]
         #expect(try await folder.unstagedFiles(in: area) == [kept])
     }
 
-    @Test func `A copy that has no room leaves nothing`() async throws {
+    @Test func `A copy without room leaves no file`() async throws {
         let room = DiskRoom(floor: 0)
         room.note(free: 1, size: 100, writtenBefore: 0)
         let source = try await folder.disk.open(files.write([UInt8](repeating: 1, count: 4096), to: "source"))
@@ -40,7 +40,7 @@ import Testing
         try await eventually("the source alone is left") { filesBelow(files.path) == ["source"] }
     }
 
-    @Test func `A whole file that no commit told of is what came so far`() async throws {
+    @Test func `A complete file without a commit counts as partial`() async throws {
         #expect(folder.recoverPartial(5) == nil)
         try await folder.write([1, 2, 3], to: folder.content(5))
         #expect(folder.recoverPartial(5) == 3)

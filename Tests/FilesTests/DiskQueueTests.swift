@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 4096, 1 << 20, (5 << 20) + 3])
-    func `A copy is whole, and digested on the way`(length: Int) async throws {
+    func `A copy is complete, and digested as it is written`(length: Int) async throws {
         let content = Content.bytes(seed: 2, length: length)
         let source = folder.write(content, to: "source")
         let copied = try await disk.copy(disk.open(source), to: folder.file("copy"), [.sha256, .md5])
@@ -49,7 +49,7 @@ import Testing
         #expect(readFile(folder.file("copy")) == content)
     }
 
-    @Test func `Files below their root are read where they are short, each for itself`() async throws {
+    @Test func `Files below a root are read up to a length, each with its own result`() async throws {
         folder.write([1, 2, 3], to: "short")
         folder.write([1, 2, 3, 4], to: "long")
         folder.write([], to: "empty")
@@ -62,7 +62,7 @@ import Testing
             ])
     }
 
-    @Test func `A move replaces only when it may`() async throws {
+    @Test func `A move replaces a file only if permitted`() async throws {
         let one = folder.write([1], to: "one")
         let two = folder.write([2], to: "two")
         #expect(await failure { () throws(SystemError) in try await disk.move(one, to: two) } == EEXIST)
@@ -100,7 +100,7 @@ import Testing
         #expect(readFile(folder.file("root/inner/new/newer/z")) == [5])
     }
 
-    @Test func `A root on another filesystem gets a copy`() async throws {
+    @Test func `A root on another filesystem receives a copy`() async throws {
         guard let elsewhere = folder.onOtherFilesystem() else { return }
         let root = elsewhere.path
         let source = folder.write([1, 2, 3], to: "source")

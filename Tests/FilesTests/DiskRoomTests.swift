@@ -4,25 +4,25 @@ import Testing
 @testable import Files
 
 @Suite struct DiskRoomTests {
-    @Test func `What is written counts until the disk is measured again`() {
+    @Test func `Written bytes count until the disk is measured again`() {
         let room = DiskRoom(floor: 10 << 20)
         #expect(room.take(1 << 40))
         let written = room.writtenBytes
         room.note(free: 15 << 20, size: 100 << 20, writtenBefore: written)
-        // A mebibyte above floor and headroom.
+        // One mebibyte above floor and headroom.
         #expect(room.left == 1 << 20 && room.isAboveFloor && room.largest == 90 << 20)
         #expect(room.fits(1 << 20) && !room.fits((1 << 20) + 1))
         #expect(room.take(1_000_000))
         #expect(!room.take(100_000))
         #expect(room.left == (1 << 20) - 1_000_000)
-        // What came while it was measured may or may not be in the measurement: it counts.
+        // Bytes written during a measurement may or may not be in it: they count.
         room.note(free: 15 << 20, size: 100 << 20, writtenBefore: written)
         #expect(room.left == (1 << 20) - 1_000_000)
         room.note(free: 9 << 20, size: 100 << 20, writtenBefore: room.writtenBytes)
         #expect(!room.isAboveFloor && room.left < 0 && !room.take(1))
     }
 
-    @Test func `What lies in buffers counts beside a measurement, which cannot know it`() throws {
+    @Test func `Bytes in buffers count beside a measurement, which cannot include them`() throws {
         let room = DiskRoom(floor: 0)
         let pool = BufferPool(limit: 2, room: room) {}
         var first = pool.take(), second = pool.take()
@@ -43,7 +43,7 @@ import Testing
         #expect(room.left == 100_000)
     }
 
-    @Test func `Who finds no room, and who takes much of it, rings`() async {
+    @Test func `A failed claim of space and a large one ring the bell`() async {
         let room = DiskRoom(floor: 0)
         func rang() async -> Bool { await room.bell.wait(until: 0) }
         room.note(free: 40 << 20, size: 100 << 20, writtenBefore: 0)
@@ -51,7 +51,7 @@ import Testing
         #expect(await !rang())
         #expect(room.take(1 << 20))
         #expect(await rang())
-        // Once for each measurement.
+        // Once per measurement.
         #expect(room.take(1 << 20))
         #expect(await !rang())
         #expect(!room.take(50 << 20))

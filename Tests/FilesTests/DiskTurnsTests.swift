@@ -7,7 +7,7 @@ import Testing
 @testable import Files
 
 @Suite struct DiskTurnsTests {
-    /// The order in which a single thread would get the work, each piece done before the next is taken.
+    /// The order in which a single thread would do the work.
     private func order(_ turns: DiskTurns<String>) -> [String] {
         var turns = turns
         var order: [String] = []
@@ -18,7 +18,7 @@ import Testing
         return order
     }
 
-    @Test func `Owners take turns, and each one's work goes in its order`() {
+    @Test func `Owners alternate, and the work of each runs in order`() {
         var turns = DiskTurns<String>(threads: 1)
         for work in ["a1", "a2", "a3", "a4"] { turns.add(work, .short, for: 1) }
         for work in ["b1", "b2"] { turns.add(work, .short, for: 2) }
@@ -26,14 +26,14 @@ import Testing
         #expect(order(turns) == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"])
     }
 
-    @Test func `Short work goes first, and long work goes on beside it`() {
+    @Test func `Short work comes first, and long work continues beside it`() {
         var turns = DiskTurns<String>(threads: 4)
         for work in ["l1", "l2", "l3", "l4"] { turns.add(work, .long, for: 1) }
         for work in ["s1", "s2", "s3"] { turns.add(work, .short, for: 1) }
-        // Four threads take work and do not come back.
+        // Four threads take work and do not return.
         let first = (0..<4).compactMap { _ in turns.next()?.work }
         #expect(first == ["l1", "s1", "s2", "s3"])
-        // With nothing short there is, long work has two threads, and no third.
+        // Without short work, long work has two threads, and no third.
         #expect(turns.next()?.work == "l2")
         #expect(turns.next() == nil)
         turns.end(.long)
@@ -41,7 +41,7 @@ import Testing
         #expect(!turns.isEmpty)
     }
 
-    @Test func `A single thread does all`() {
+    @Test func `A single thread does all work`() {
         var turns = DiskTurns<String>(threads: 1)
         turns.add("l", .long, for: 1)
         turns.add("s", .short, for: 2)
@@ -53,14 +53,14 @@ import Testing
 
     private let folder = TemporaryFolder()
 
-    /// A file of zeros that takes no room.
+    /// A sparse file of zeros.
     private func sparse(_ name: String, megabytes: Int) -> String {
         let path = folder.write([], to: name)
         truncate(path, off_t(megabytes) << 20)
         return path
     }
 
-    @Test func `Whole files that are read and copied keep no sync waiting`() async throws {
+    @Test func `Reading and copying whole files delays no sync`() async throws {
         let disk = try DiskQueue(threads: 4)
         let large = sparse("large", megabytes: 1024)
         let small = folder.write([1, 2, 3], to: "small")
@@ -77,13 +77,13 @@ import Testing
                 #expect(size == 3)
             }
             try await disk.sync(small)
-            // A gigabyte is read in many steps, and what is short waits for a step at most.
+            // A gigabyte is read in many steps, and short work waits for one step at most.
             #expect(done.withLock { $0 } == 0)
             truncate(large, 0)
         }
     }
 
-    @Test func `One app's files keep no other's waiting`() async throws {
+    @Test func `Files of one app do not delay those of another`() async throws {
         let disk = try DiskQueue(threads: 4)
         let (one, other) = (disk.of(1), disk.of(2))
         let large = sparse("large", megabytes: 1024)
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func `A copy in steps has all bytes, and stops where there is no room`() async throws {
+    @Test func `A copy in steps is complete, and stops when there is no room`() async throws {
         let disk = try DiskQueue(threads: 2)
         let content = Content.bytes(seed: 1, length: 9 << 20)
         let source = folder.write(content, to: "source")

@@ -25,9 +25,9 @@ import Testing
         return try await eventually("the file is open") { outcome.withLock { $0 } }.get()
     }
 
-    /// Writes bytes as the loop does, a few at a time, and closes the file.
+    /// Writes bytes like the loop, a few at a time, and closes the file.
     ///
-    /// - Parameter every: After so many bytes what is gathered is handed over, whole piece or not.
+    /// - Parameter every: The number of bytes after which the buffer is submitted, even if it is not full.
     private func write(
         _ bytes: [UInt8], to file: PartialFile, at start: Int, _ length: Int = DiskBuffer.size, flushingEvery every: Int
     ) async throws -> PartialFile.Mark {
@@ -55,10 +55,10 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 4095, 4096, 70_001, 1 << 20, (2 << 20) - 7], [13_001, 300_000, .max])
-    func `What is written in pieces from any offset on is whole and digested`(start: Int, every: Int) async throws {
+    func `Bytes written in pieces from any offset are complete and digested`(start: Int, every: Int) async throws {
         let folder = TemporaryFolder()
         let whole = Content.bytes(seed: 1, length: start + (3 << 20) + 12_345)
-        // What is behind the offset was not known to be whole, and goes.
+        // Bytes after the offset are unverified, and removed.
         let path = folder.write(Array(whole[..<start]) + [1, 2, 3], to: "partial")
         let file = try await open(path, .behind(Int64(start), sha256: Digest.of(Array(whole[..<start]))))
         let mark = try await write(Array(whole[start...]), to: file, at: start, flushingEvery: every)
@@ -68,7 +68,7 @@ import Testing
         #expect(buffers.taken == 0)
     }
 
-    @Test func `Stretches of one file are written beside each other, and none cuts another`() async throws {
+    @Test func `Several ranges of one file are written concurrently, and none truncates another`() async throws {
         let folder = TemporaryFolder()
         let whole = Content.bytes(seed: 2, length: 3_000_000)
         let cuts = [0, 1_000_003, 1_000_005, 2_222_222, whole.count]
@@ -83,14 +83,14 @@ import Testing
         #expect(readFile(shared) == whole)
     }
 
-    /// How far syncs so far told each of some files to be, in the order in which they were told.
+    /// The durable offsets that syncs reported to the files, in order.
     private var synced: [Int64] {
         news.withLock { news in
             news.compactMap { if case .synced(.success(let mark)) = $0 { mark.offset } else { nil } }
         }
     }
 
-    @Test func `A sync that one stretch asks for tells all of them how far they are`() async throws {
+    @Test func `One sync reports the durable offset of every range`() async throws {
         let folder = TemporaryFolder()
         let (path, sync) = (folder.file("partial"), SharedSync())
         let first = try await open(path, .among(0), sync: sync)
@@ -101,12 +101,12 @@ import Testing
         try await eventually("both are written") { first.reached.offset == 1000 && second.reached.offset == 1_051_576 }
         second.makeDurable()
         try await eventually("both are told") { synced.count == 2 }
-        // Who asked is told in any case, the others where they have come further.
+        // The requesting file always gets a report, other files if their offset has grown.
         #expect(Set(synced) == [1000, 1_051_576])
         second.makeDurable()
         try await eventually("who asked is told once more") { synced.count == 3 }
         #expect(synced.last == 1_051_576)
-        // Who is closed hears no more of the others.
+        // A closed file gets no further reports.
         first.close()
         try await eventually("it is closed") {
             news.withLock { $0.contains { if case .closed = $0 { true } else { false } } }
@@ -114,10 +114,10 @@ import Testing
         #expect(other.reached.offset == 2 << 20 && synced.count == 3)
     }
 
-    @Test func `A sync that fails fails for all who write to the file, then and later`() async throws {
+    @Test func `A failed sync fails for every writer of the file, then and later`() async throws {
         let (folder, sync) = (TemporaryFolder(), SharedSync())
         func device() throws -> PartialFile {
-            // It takes bytes and cannot be synced.
+            // The device accepts bytes and cannot be synced.
             let file = DirectFile(try OpenFile.open("/dev/null", O_RDWR), nil)
             return PartialFile(file, PartialFile.Mark(offset: 0), [], disk: disk, sync: sync) { [news] told in
                 news.withLock { $0.append(told) }
@@ -127,7 +127,7 @@ import Testing
         let files = [try device(), try device()]
         files[0].makeDurable()
         try await eventually("both are told") { failures == 2 }
-        // Another description of the same file would sync well.
+        // A second descriptor of the same file could be synced.
         let later = PartialFile(
             DirectFile(try OpenFile.open(folder.file("a"), O_RDWR | O_CREAT), nil),
             PartialFile.Mark(offset: 0), [], disk: disk, sync: sync
@@ -137,7 +137,7 @@ import Testing
         #expect(synced.isEmpty)
     }
 
-    @Test func `What was written outside of some ranges is counted, and taken away`() async throws {
+    @Test func `Bytes outside of the given ranges are counted and removed`() async throws {
         let files = TemporaryFolder()
         files.makeFolder("partial")
         let folder = DataFolder(path: files.path, disk: disk)
@@ -145,7 +145,7 @@ import Testing
         let block = [UInt8](repeating: 1, count: 4096)
         for offset in [0, 3, 4, 20, 21, 40] as [Int64] { try file.write(block, at: offset * 4096) }
         let all: [Range<Int64>] = [0..<4096, 12_288..<20_480, 81_920..<90_112, 163_840..<167_936]
-        guard folder.written(outside: [], of: 7) == 6 * 4096 else { return }  // It knows no holes.
+        guard folder.written(outside: [], of: 7) == 6 * 4096 else { return }  // The filesystem reports no holes.
         #expect(folder.written(outside: all, of: 7) == 0)
         #expect(folder.written(outside: [0..<100, 200..<4000], of: 7) == 5 * 4096)
         #expect(folder.written(outside: [0..<4096, 16_384..<86_016], of: 7) == 3 * 4096)
@@ -156,11 +156,11 @@ import Testing
         #expect(bytes[99] == 0 && bytes[100] == 1 && bytes[16_383] == 0 && bytes[16_384] == 1)
     }
 
-    @Test func `Whole blocks are not kept in memory, where the filesystem can do without`() async throws {
+    @Test func `Whole blocks bypass the page cache if the filesystem supports it`() async throws {
         let folder = TemporaryFolder()
         let path = folder.file("partial")
         let file = try await open(path, .behind(0))
-        // A filesystem in memory takes such writes, and has nowhere else to keep them.
+        // A filesystem in memory accepts direct writes, and uses the page cache for them.
         guard DirectFile(try OpenFile.open(path, O_RDONLY), for: O_WRONLY).isDirect,
             try cachedBytes(of: folder.write([1], to: "synced"), afterDropping: true) == 0
         else { return }
@@ -169,7 +169,7 @@ import Testing
         #expect(try cachedBytes(of: path) <= 64 * 1024)
     }
 
-    @Test func `A long copy is not kept in memory, nor what it is made of`() async throws {
+    @Test func `A long copy bypasses the page cache on both sides`() async throws {
         let folder = TemporaryFolder()
         let (source, copy) = (
             folder.write(Content.bytes(seed: 6, length: (4 << 20) + 100), to: "source"), folder.file("copy")
@@ -182,11 +182,11 @@ import Testing
         #expect(try cachedBytes(of: copy) <= 64 * 1024)
     }
 
-    @Test func `A filesystem that gives nothing but by the page cache is read by that`() throws {
+    @Test func `A filesystem without direct reads is read through the page cache`() throws {
         let folder = TemporaryFolder()
         let whole = Content.bytes(seed: 7, length: (1 << 20) - 100)
         let file = try OpenFile.open(folder.write(whole, to: "source"), O_RDONLY)
-        // A file that answers EINVAL to an odd number of bytes.
+        // A file that returns EINVAL for an odd number of bytes.
         let direct = DirectFile(file, try OpenFile.open("/proc/self/pagemap", O_RDONLY))
         let memory = AlignedMemory(byteCount: 1 << 20)
         let odd = UnsafeMutableRawBufferPointer(rebasing: memory.bytes.dropLast())
@@ -195,11 +195,11 @@ import Testing
         #expect(!direct.isDirect)
     }
 
-    @Test func `A filesystem that takes nothing but by the page cache is written by that`() async throws {
+    @Test func `A filesystem without direct writes is written through the page cache`() async throws {
         let folder = TemporaryFolder()
         let whole = Content.bytes(seed: 4, length: 2_500_000)
         let path = folder.file("partial")
-        // A file that answers EINVAL to such bytes, as some filesystems do to writes past the page cache.
+        // A file that returns EINVAL for these bytes, as some filesystems do for direct writes.
         let picky = try OpenFile.open("/proc/self/oom_score_adj", O_WRONLY)
         let direct = DirectFile(try OpenFile.open(path, O_RDWR | O_CREAT), picky)
         let file = PartialFile(
@@ -211,7 +211,7 @@ import Testing
         #expect(!direct.isDirect)
     }
 
-    @Test func `A full disk is told, and how far the file is whole`() async throws {
+    @Test func `A full disk is reported with the durable offset`() async throws {
         let file = PartialFile(
             DirectFile(try OpenFile.open("/dev/full", O_RDWR), nil), PartialFile.Mark(offset: 0), [Digest()], disk: disk
         ) { [news] told in news.withLock { $0.append(told) } }
@@ -222,7 +222,7 @@ import Testing
         #expect(buffers.taken == 0)
     }
 
-    @Test func `A pool gives so many buffers, and says when one came back`() {
+    @Test func `A pool hands out a fixed number of buffers, and signals each return`() {
         let rings = Locked(0)
         let pool = BufferPool(limit: 2, room: DiskRoom(floor: 0)) { rings.withLock { $0 += 1 } }
         var first = pool.take()
@@ -231,11 +231,11 @@ import Testing
         first = nil
         #expect(rings.withLock { $0 } == 1 && pool.hasFree)
         #expect(pool.take() != nil)
-        // Nobody asked in vain since.
+        // No claim has failed since.
         #expect(rings.withLock { $0 } == 1)
     }
 
-    /// How much of a file the page cache has, perhaps after it was asked to drop it.
+    /// The bytes of a file in the page cache, optionally after a request to drop them.
     private func cachedBytes(of path: String, afterDropping drops: Bool = false) throws -> Int {
         let file = try OpenFile.open(path, O_RDONLY)
         if drops {

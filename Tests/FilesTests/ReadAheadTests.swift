@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 4096, 70_001, (1 << 20) - 1, (3 << 20) + 5])
-    func `Bytes from any offset on are those of the file, also once more`(start: Int) async throws {
+    func `Bytes from any offset are those of the file, also on a second read`(start: Int) async throws {
         let ahead = try readAhead()
         #expect(try await whole(ahead, from: start) == Array(content[start...]))
         #expect(buffers.taken == 0)
@@ -64,29 +64,29 @@ import Testing
         #expect(try await whole(ahead, from: again) == Array(content[again...]))
     }
 
-    @Test func `What was under way for bytes that nobody wants now is not taken for others`() async throws {
+    @Test func `A read in flight for abandoned bytes is not used for others`() async throws {
         let ahead = try readAhead()
         var others = (0..<4).compactMap { _ in buffers.take() }
         var bytes = [UInt8](repeating: 0, count: 70_001)
         for offset in [0, 2 << 20, 0] {
-            // The first is a short piece, the last a long one from the same offset.
+            // The first read is a short piece, the last a long one from the same offset.
             #expect(try bytes.withUnsafeMutableBytes { try ahead.take(at: Int64(offset), into: $0, now: 0) } == nil)
             others.removeAll()
         }
         #expect(try await whole(ahead, from: 0) == content)
     }
 
-    @Test func `A file that became shorter is read to its end`() async throws {
+    @Test func `A file that shrank is read to its end`() async throws {
         let ahead = try readAhead(to: content.count + 3_000_000)
         #expect(try await whole(ahead, from: 0) == content)
     }
 
-    @Test func `What cannot be read is thrown where its bytes are wanted`() async throws {
+    @Test func `A read error is thrown at the first affected byte`() async throws {
         let ahead = readAhead(DirectFile(try OpenFile.open(folder.path, O_RDONLY), nil), to: content.count)
         await #expect(throws: SystemError("pread", errno: EISDIR)) { _ = try await next(ahead, at: 0) }
     }
 
-    @Test func `Where others have all buffers, bytes come in short pieces`() async throws {
+    @Test func `If other readers hold all buffers, bytes arrive in short pieces`() async throws {
         let ahead = try readAhead()
         var others = (0..<4).compactMap { _ in buffers.take() }
         #expect(others.count == 4)
@@ -97,7 +97,7 @@ import Testing
         #expect(buffers.taken == ReadAhead.depth)
     }
 
-    @Test func `What nobody takes for two seconds is given back, and then comes in short pieces`() async throws {
+    @Test func `Bytes that are not read for two seconds are released, and then arrive in short pieces`() async throws {
         let ahead = try readAhead()
         #expect(try await next(ahead, at: 0, now: 10).count == 70_001)
         #expect(ahead.deadline == 2010)
@@ -110,7 +110,7 @@ import Testing
         #expect(buffers.taken == 0)
     }
 
-    @Test func `An end gives back all buffers`() async throws {
+    @Test func `The end releases all buffers`() async throws {
         var ahead: ReadAhead? = try readAhead()
         if let ahead { _ = try await next(ahead, at: 0) }
         #expect(buffers.taken > 0)

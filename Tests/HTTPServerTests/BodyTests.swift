@@ -10,7 +10,7 @@ struct BodyTests {
         return text("\(bytes.count) \(bytes.reduce(0) { $0 &+ Int($1) })")
     }
 
-    @Test func `A body is collected, with a length and in chunks`() async throws {
+    @Test func `A body is collected, with a length or in chunks`() async throws {
         try await withServer([length]) { server in
             try await onThread {
                 let client = try RawClient(server.port)
@@ -27,7 +27,7 @@ struct BodyTests {
         }
     }
 
-    @Test func `100-continue is sent for a body that is wanted`() async throws {
+    @Test func `100-continue is sent if the handler accepts a body`() async throws {
         try await withServer([length]) { server in
             try await onThread {
                 let client = try RawClient(server.port)
@@ -39,7 +39,7 @@ struct BodyTests {
         }
     }
 
-    @Test func `A file is served from an offset and its descriptor closed`() async throws {
+    @Test func `A file is served from an offset, and its descriptor is closed`() async throws {
         let path = "/tmp/http-server-test-\(UInt64.random(in: 0 ... .max))"
         let made = open(path, O_CREAT | O_WRONLY, 0o600)
         let content = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 / 7) }

@@ -23,7 +23,7 @@ struct DeadlineTests {
         return limits
     }
 
-    /// Sends `head`, then a byte at a time, and says what was answered and when the connection closed.
+    /// Sends `head`, then one byte at a time; returns the status and the time of closing.
     private func trickle(_ head: String, _ server: HTTPServer) async throws -> (status: Int, milliseconds: Int64) {
         try await onThread {
             let client = try RawClient(server.port)
@@ -40,7 +40,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `A slow head, a slow body and a slow stream are cut at their deadlines`() async throws {
+    @Test func `A slow head, a slow body and a slow stream end at their deadlines`() async throws {
         try await withServer(routes, limits: short) { server in
             for head in [
                 "GET /x HTTP/1.1\r\nHost: a\r\nA: ", "GE",
@@ -54,12 +54,12 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `A body that has a deadline may be slow until then`() async throws {
+    @Test func `A body with a deadline may be slow until then`() async throws {
         let route = Route("POST", "/x", body: .stream) { request in
             guard case .stream(let stream) = request.body else { return text("") }
             stream.end(within: .milliseconds(1500))
             while (try? await stream.next()) ?? nil != nil {}
-            // The deadline is the body's, not the handler's.
+            // The deadline applies to the body, not to the handler.
             try? await Task.sleep(for: .milliseconds(2000))
             return text("x")
         }
@@ -80,7 +80,7 @@ struct DeadlineTests {
             try await onThread {
                 let client = try RawClient(server.port)
                 let start = Clock.system.monotonic()
-                // Longer than an idle connection lives, with no pause as long.
+                // Longer than the idle limit, without a pause of that length.
                 while Clock.system.monotonic() - start < 4000 {
                     try #require(try client.exchange("GET", "/x").text == "x")
                 }
@@ -92,12 +92,12 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `A held request outlives every deadline of heads and bodies`() async throws {
+    @Test func `A held request may outlast the deadlines of heads and bodies`() async throws {
         var limits = short
         limits.inactivity = .seconds(1)
         let beyond = limits.inactivity + .milliseconds(1500)
         let slow = Route.whole("POST", "/slow") { _ in
-            // The passing of every deadline is what this is about.
+            // The test lets every deadline pass.
             try? await Task.sleep(for: beyond)
             return text("slow")
         }
@@ -107,7 +107,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `An answer nobody takes is given up`() async throws {
+    @Test func `A response that the client does not read ends the connection`() async throws {
         var limits = ServerLimits()
         limits.inactivity = .seconds(1)
         let failed = Locked(false)
@@ -131,7 +131,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test func `A connection over the limit is closed`() async throws {
+    @Test func `A connection beyond the limit is closed`() async throws {
         var limits = ServerLimits()
         limits.connections = 5
         try await withServer(routes, limits: limits) { server in

@@ -3,7 +3,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-/// Forms that two parsers read in two ways: refused, the connection closed, the request hidden behind never run.
+/// Requests that two parsers read differently are refused, the connection is closed, and the hidden request never runs.
 struct FramingTests {
     static let forms: [(name: String, head: String)] = [
         ("two lengths", "Content-Length: 3\r\nContent-Length: 60\r\n"),
@@ -30,7 +30,9 @@ struct FramingTests {
         ("tab before the colon", "A\t: c\r\nContent-Length: 3\r\n"),
     ]
 
-    @Test(arguments: forms) func `Is refused and hides nothing`(_ form: (name: String, head: String)) async throws {
+    @Test(arguments: forms) func `An ambiguous request is refused, and no hidden request runs`(
+        _ form: (name: String, head: String)
+    ) async throws {
         let runs = Locked(0)
         let handler: Route.Handler = { _ in
             runs.withLock { $0 += 1 }
@@ -70,7 +72,7 @@ struct FramingTests {
         ("GET /x HTTP/1.1\r\nHost: a\r\nA: \(String(repeating: "a", count: 33_000))\r\n", 431),
     ]
 
-    @Test(arguments: lines) func `A head gets its status`(_ form: (line: String, status: Int)) async throws {
+    @Test(arguments: lines) func `A malformed head gets its status`(_ form: (line: String, status: Int)) async throws {
         try await withServer([Route("GET", "/x") { _ in text("") }]) { server in
             try await onThread {
                 let client = try RawClient(server.port)
@@ -80,7 +82,7 @@ struct FramingTests {
         }
     }
 
-    @Test func `A trailer is no header and a request behind a bad one is not run`() async throws {
+    @Test func `A trailer is no header, and a request after a malformed one does not run`() async throws {
         let runs = Locked<[String]>([])
         let route = Route.whole("POST", "/x") { request in
             runs.withLock { $0.append(request.headers["Authorization"] ?? "none") }
@@ -102,7 +104,7 @@ struct FramingTests {
         #expect(runs.read() == ["none"])
     }
 
-    @Test func `Plain heads of every shape pass`() async throws {
+    @Test func `Valid heads of every shape are accepted`() async throws {
         let route = Route("GET", "/x") { request in text(request.headers.fields.map(\.name).joined(separator: ",")) }
         try await withServer([route]) { server in
             try await onThread {

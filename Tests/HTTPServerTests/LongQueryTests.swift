@@ -5,7 +5,7 @@ import Testing
 
 struct LongQueryTests {
     @Test(arguments: [1, 599, 601, 1000, 4000])
-    func `Any number of parameters that fits into the URL reaches the handler`(_ count: Int) async throws {
+    func `Every parameter of a URL within its limit reaches the handler`(_ count: Int) async throws {
         let route = Route("GET", "/x") { request in
             text("\(request.query.count) \(request.query.allSatisfy { $0 == ("a", "") || $0 == ("a", "1") })")
         }
@@ -22,7 +22,7 @@ struct LongQueryTests {
         }
     }
 
-    @Test func `More header fields than fit are refused`() async throws {
+    @Test func `Header fields beyond the limit are refused`() async throws {
         try await withServer([Route("GET", "/x") { _ in text("x") }]) { server in
             try await onThread {
                 let client = try RawClient(server.port)

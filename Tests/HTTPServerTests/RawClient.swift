@@ -1,7 +1,7 @@
 import Glibc
 import TestSupport
 
-/// A client that sends exactly the bytes it is told to, and blocks: use it on a thread of its own, as Swift's pool belongs to
+/// A blocking client that sends exactly the given bytes. It needs a thread of its own, because Swift's pool belongs to
 /// the handlers.
 final class RawClient {
     struct Answer: Sendable {
@@ -31,7 +31,7 @@ final class RawClient {
 
     func send(_ bytes: [UInt8]) throws { try socket.send(bytes) }
 
-    /// Sends a request with the fields that every request needs.
+    /// Sends a request with the required fields.
     func request(_ method: String, _ target: String, _ headers: String = "", body: String? = nil) throws {
         let length = body.map { "Content-Length: \($0.utf8.count)\r\n" } ?? ""
         try send("\(method) \(target) HTTP/1.1\r\nHost: localhost\r\n\(headers)\(length)\r\n\(body ?? "")")
@@ -42,7 +42,7 @@ final class RawClient {
         return try answer(toHead: method == "HEAD")
     }
 
-    /// Whether the server has closed the connection, reading and dropping what is left.
+    /// Whether the server has closed the connection. Discards the remaining bytes.
     func isClosed() -> Bool {
         while true {
             do { if try !fill() { return true } } catch { return (error as? SocketError)?.code == ECONNRESET }
@@ -55,7 +55,7 @@ final class RawClient {
         return buffer
     }
 
-    /// Reads until `text` has come.
+    /// Reads until `text` has arrived.
     func read(until text: String) throws {
         while !String(decoding: buffer, as: UTF8.self).contains(text) {
             guard try fill() else { throw Failure(description: "closed before \(text)") }
@@ -89,7 +89,7 @@ final class RawClient {
         return answer
     }
 
-    /// The lines of an answer's head, the status line first.
+    /// The lines of a response's head, the status line first.
     func head() throws -> [String] {
         var lines: [String] = []
         while true {

@@ -10,7 +10,7 @@ struct RoutingTests {
         return text((parameters + query).joined(separator: "|"))
     }
 
-    @Test func `A path leads to its route, literal before parameter`() async throws {
+    @Test func `A path matches its route, literals before parameters`() async throws {
         let routes = [
             Route("GET", "/v1/sessions/{identifier}/tasks/{n}", echo),
             Route("GET", "/v1/sessions/{identifier}/tasks/all") { _ in text("all") },
@@ -76,7 +76,7 @@ struct RoutingTests {
         }
     }
 
-    @Test func `An unknown path is 404 and a known one with another method 405 with Allow`() async throws {
+    @Test func `An unknown path gets 404, and a known path with another method 405 with Allow`() async throws {
         let routes = [
             Route("GET", "/x") { _ in text("") }, Route.whole("POST", "/x") { _ in text("") },
         ]
@@ -98,7 +98,7 @@ struct RoutingTests {
         }
     }
 
-    @Test func `Every answer carries the request's identifier`() async throws {
+    @Test func `Every response has the request's identifier`() async throws {
         try await withServer([Route("GET", "/x") { request in text(request.requestID) }]) { server in
             try await onThread {
                 let client = try RawClient(server.port)
@@ -142,7 +142,7 @@ struct RoutingTests {
         }
     }
 
-    @Test func `What a request came to is observed`() async throws {
+    @Test func `A request is observed with its outcome`() async throws {
         let seen = Locked<[Observation]>([])
         let route = Route.whole("POST", "/x/{a}") { _ in text("four", status: 201) }
         try await withServer([route], seen: seen) { server in
@@ -156,10 +156,10 @@ struct RoutingTests {
         #expect(observation.bytesSent == 4)
     }
 
-    @Test func `500 requests at once are all answered`() async throws {
+    @Test func `500 concurrent requests all get responses`() async throws {
         let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
         let route = Route.whole("POST", "/x/{n}") { request in
-            // None is answered before all are there.
+            // No handler responds before all have started.
             await withCheckedContinuation { continuation in
                 let all = waiting.withLock { waiting in
                     waiting.append(continuation)

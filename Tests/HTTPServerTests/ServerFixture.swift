@@ -44,7 +44,7 @@ extension RefusalReason {
 }
 
 extension Route {
-    /// A route whose handler gets the body whole.
+    /// A route whose handler gets the complete body.
     static func whole(
         _ method: String, _ pattern: String, executor: Executor? = nil, _ handler: @escaping Handler
     ) -> Route {
@@ -67,12 +67,12 @@ func text(_ text: String, status: Int = 200) -> HTTPResponse {
     HTTPResponse(status: status, headers: [("Content-Type", "text/plain")], body: .bytes(Array(text.utf8)))
 }
 
-/// Waits until `condition` holds, for at most a minute. Returns whether it did.
+/// Waits until `condition` holds, for at most a minute. Returns whether it held.
 func eventually(_ condition: () -> Bool) async -> Bool {
     (try? await TestSupport.eventually(within: .seconds(60)) { condition() }) != nil
 }
 
-/// Waits until `condition` holds, for at most a minute, on a thread that may block. Returns whether it did.
+/// Waits until `condition` holds, for at most a minute, on a thread that may block. Returns whether it held.
 func blockingUntil(_ condition: () -> Bool) -> Bool {
     let end = Clock.system.monotonic() + 60_000
     while Clock.system.monotonic() < end {
@@ -95,7 +95,7 @@ func settledValue<Value: Equatable>(for milliseconds: Int64, _ value: () -> Valu
 }
 
 extension ClientGone {
-    /// Waits until waiting has no more use.
+    /// Waits until the client has disconnected or the server stops.
     func wait() async { await withCheckedContinuation { continuation in onGone { continuation.resume() } } }
 }
 

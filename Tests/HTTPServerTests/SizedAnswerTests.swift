@@ -2,13 +2,13 @@ import HTTPServer
 import TestSupport
 import Testing
 
-/// Answers of a length that is known, whose bytes are made while they are sent.
+/// Responses of a known length whose bytes are produced while they are sent.
 struct SizedAnswerTests {
     private struct Broken: Error {}
 
     private static let length = 300_000
 
-    /// A route that sends some bytes of those it promises, and may break off then.
+    /// A route that sends some of the announced bytes, and may then throw.
     private func route(sending count: Int, thenThrows: Bool) -> Route {
         Route("GET", "/x") { _ in
             HTTPResponse(
@@ -22,7 +22,7 @@ struct SizedAnswerTests {
         }
     }
 
-    @Test func `The length is announced, and the connection stays`() async throws {
+    @Test func `A body of known length keeps the connection open`() async throws {
         try await withServer([route(sending: Self.length, thenThrows: false)]) { server in
             let answers = try await onThread {
                 let client = try RawClient(server.port)
@@ -39,7 +39,7 @@ struct SizedAnswerTests {
     }
 
     @Test(arguments: [(100_000, true), (100_000, false), (0, true)])
-    func `Fewer bytes than announced end with the connection`(_ count: Int, _ thenThrows: Bool) async throws {
+    func `A body that is shorter than announced closes the connection`(_ count: Int, _ thenThrows: Bool) async throws {
         try await withServer([route(sending: count, thenThrows: thenThrows)]) { server in
             try await onThread {
                 let client = try RawClient(server.port)

@@ -10,7 +10,7 @@ struct StopTests {
             on: Listener(address: "127.0.0.1", port: 0), router: Router(routes), refusal: plainRefusal, log: .none)
     }
 
-    @Test func `Held requests are woken and answered when the server stops`() async throws {
+    @Test func `Held requests are woken and get responses when the server stops`() async throws {
         let held = Locked(0)
         let server = try start([
             Route("GET", "/wait") { request in
@@ -29,7 +29,7 @@ struct StopTests {
         #expect(try await answers == [String](repeating: "true", count: 20))
     }
 
-    @Test func `A running handler is awaited, a new request refused`() async throws {
+    @Test func `A running handler is awaited, and a new request is refused`() async throws {
         let started = Locked(false)
         let gate = Locked(false)
         let server = try start([
@@ -59,7 +59,7 @@ struct StopTests {
         #expect(refused == 503)
     }
 
-    @Test func `A handler that does not end is answered in its place, a stream cut`() async throws {
+    @Test func `A handler that does not end gets a default response, and its stream is cut`() async throws {
         let gate = Locked(false)
         let count = Locked(0)
         let server = try start([
@@ -103,7 +103,7 @@ struct StopTests {
         gate.withLock { $0 = true }
     }
 
-    @Test func `A server that is stopped while clients come and go ends each time`() async throws {
+    @Test func `A server that stops while clients connect and disconnect always ends`() async throws {
         for round in 0..<500 {
             let server = try start([])
             let port = server.port
@@ -116,7 +116,7 @@ struct StopTests {
         }
     }
 
-    @Test func `A taken port is an error that says so`() async throws {
+    @Test func `A port in use is reported as an error`() async throws {
         let server = try start([])
         #expect(throws: ServerStartError.self) {
             try HTTPServer.start(

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 struct StreamMemoryTests {
-    @Test func `Little of a stream is kept for a client that does not read`() async throws {
+    @Test func `A stream buffers little for a client that does not read`() async throws {
         let written = Locked(0)
         let route = Route("GET", "/x") { _ in
             HTTPResponse(

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 struct StreamTests {
-    /// Reads a whole body and answers its length and sum.
+    /// Reads a whole body and returns its length and sum.
     private let sum: Route.Handler = { request in
         guard case .stream(let stream) = request.body else { return text("no stream", status: 500) }
         var count = 0
@@ -43,7 +43,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A slow reader holds the client back`() async throws {
+    @Test func `A slow reader causes backpressure to the client`() async throws {
         let gate = Locked(false)
         let route = Route("PUT", "/x", body: .stream) { request in
             guard case .stream(let stream) = request.body else { return text("") }
@@ -80,7 +80,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A cut-off body is an error, not an end`() async throws {
+    @Test func `A truncated body is an error, not an end`() async throws {
         let outcome = Locked("")
         let route = Route("PUT", "/x", body: .stream) { request in
             guard case .stream(let stream) = request.body else { return text("") }
@@ -100,7 +100,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A handler may answer before the body, in the middle of it and without reading it`() async throws {
+    @Test func `A handler may respond before the body, within it and without reading it`() async throws {
         let hasBegun = Locked(false)
         let routes = [
             Route("PUT", "/before", body: .stream) { _ in text("no", status: 401) },
@@ -134,7 +134,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `100-continue waits for the handler to ask`() async throws {
+    @Test func `100-continue is sent when the handler reads the body`() async throws {
         try await withServer([Route("PUT", "/x", body: .stream, sum)]) { server in
             try await onThread {
                 let client = try RawClient(server.port)
@@ -189,7 +189,7 @@ struct StreamTests {
             try await onThread {
                 let client = try RawClient(server.port)
                 try client.request("GET", "/events")
-                // The producer waits for the gate: the head comes before it wrote anything.
+                // The producer waits for the gate: the head arrives before its first byte.
                 #expect(try client.head()[0] == "HTTP/1.1 200 OK")
                 #expect(!ended.read())
                 gate.withLock { $0 = true }
@@ -198,7 +198,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A large stream is whole, and a client that does not read holds the writer back`() async throws {
+    @Test func `A large stream is complete, and a client that does not read causes backpressure`() async throws {
         let written = Locked(0)
         let route = Route("GET", "/x") { _ in
             HTTPResponse(
@@ -227,7 +227,7 @@ struct StreamTests {
         }
     }
 
-    @Test func `A client that leaves ends an idle stream within a second`() async throws {
+    @Test func `A client that disconnects ends an idle stream within a second`() async throws {
         let ended = Locked<[Int64]>([])
         let route = Route("GET", "/events") { request in
             HTTPResponse(
@@ -247,12 +247,12 @@ struct StreamTests {
                 return Clock.system.monotonic()
             }
             #expect(await eventually { ended.read().count == 1 })
-            // A quarter of a second on a machine at rest; by itself the handler ends after two minutes.
+            // A quarter of a second on an idle machine; the handler itself would end after two minutes.
             #expect((ended.read().first ?? .max) - left < 30_000)
         }
     }
 
-    @Test func `A client that leaves wakes a held request within a second`() async throws {
+    @Test func `A client that disconnects wakes a held request within a second`() async throws {
         let ended = Locked<[Int64]>([])
         let seen = Locked<[Observation]>([])
         let started = Locked(false)
@@ -270,13 +270,13 @@ struct StreamTests {
                 return Clock.system.monotonic()
             }
             #expect(await eventually { ended.read().count == 1 })
-            // A quarter of a second on a machine at rest.
+            // A quarter of a second on an idle machine.
             #expect((ended.read().first ?? .max) - left < 30_000)
             #expect(await eventually { seen.read().count == 1 })
         }
     }
 
-    @Test func `HEAD of a stream has its head alone and runs no producer`() async throws {
+    @Test func `HEAD of a stream sends its head alone and runs no producer`() async throws {
         let runs = Locked(0)
         let route = Route("GET", "/events") { _ in
             HTTPResponse(status: 200, body: .stream { _ in runs.withLock { $0 += 1 } })
@@ -294,7 +294,7 @@ struct StreamTests {
         #expect(runs.read() == 0)
     }
 
-    @Test func `Clients that leave at any moment leave nothing behind`() async throws {
+    @Test func `Clients that disconnect at any moment leave no state behind`() async throws {
         let running = Locked(0)
         func counted(_ handler: @escaping Route.Handler) -> Route.Handler {
             { request in
@@ -341,7 +341,7 @@ struct StreamTests {
                     try? client.send(Array(request[..<cut]))
                     if round % 4 == 0 { usleep(UInt32.random(in: 0...3000)) }
                     if round % 7 == 0 {
-                        var now = linger(l_onoff: 1, l_linger: 0)  // A reset instead of an end.
+                        var now = linger(l_onoff: 1, l_linger: 0)  // A reset instead of an orderly end.
                         setsockopt(client.descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
                     }
                 }
@@ -354,7 +354,7 @@ struct StreamTests {
 }
 
 extension RawClient {
-    /// All chunks of a body whose head was read.
+    /// All chunks of a body, after its head was read.
     func answerChunks() throws -> String {
         var text = ""
         while true {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 struct TLSTests {
-    /// Valid until 2126 for `localhost`; its key stands below, so it proves nothing to anybody.
+    /// Valid until 2126 for `localhost`. Its key is public below, so it is no secret.
     private let certificate = """
         -----BEGIN CERTIFICATE-----
         MIIBmzCCAUGgAwIBAgIUFAcv/5LOWtGydiJwREgRoxY9VTIwCgYIKoZIzj0EAwIw
@@ -29,7 +29,7 @@ struct TLSTests {
 
         """
 
-    /// What OpenSSL sends first for `localhost`.
+    /// OpenSSL's first message for `localhost`.
     private let clientHello = """
         1603010200010001fc030370c53185f4b0156ac1bac336016a26e1b7ce714baa9d1d0cab75bc7b014c835b2028e471eafa74
         9b89619c26b70f6350462413069273af78df6179eba499e9f0e30024130213031301c02cc030c02bc02fcca9cca8c024c028
@@ -48,7 +48,7 @@ struct TLSTests {
         try TLSCertificate(certificate: Array(certificate.utf8), key: Array(key.utf8))
     }
 
-    /// What openssl's client says when it is given some inputs, a second apart.
+    /// The output of openssl's client for inputs a second apart.
     private func client(_ port: UInt16, _ options: String, _ inputs: String...) async throws -> String {
         let input = inputs.map { "printf '\($0)'; sleep 1" }.joined(separator: "; ")
         let output = try await ChildProcess.run([
@@ -58,7 +58,7 @@ struct TLSTests {
         return String(decoding: output, as: UTF8.self)
     }
 
-    @Test func `What is no certificate, or has another key, is refused with the reason`() async throws {
+    @Test func `An invalid certificate and a key of another one are refused with the reason`() async throws {
         let other = try await ChildProcess.run([
             "/usr/bin/openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256",
         ])
@@ -71,12 +71,12 @@ struct TLSTests {
         }
     }
 
-    @Test func `Only authenticated encryption is spoken, and no client has it agreed anew`() async throws {
+    @Test func `Only authenticated encryption is accepted, and renegotiation is refused`() async throws {
         let server = try HTTPServer.start(
             on: Listener(address: "127.0.0.1", port: 0), certificate: try pair(),
             router: Router([Route("GET", "/x") { _ in text("x") }]),
             refusal: plainRefusal, log: .none)
-        // The client stays until the server closes.
+        // The client stays connected until the server closes.
         let request = "GET /x HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n"
         for cipher in ["ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA", "ECDHE-ECDSA-AES128-CCM8"] {
             let refused = try await client(server.port, "-tls1_2 -cipher \(cipher):@SECLEVEL=0")
@@ -90,13 +90,13 @@ struct TLSTests {
             let accepted = try await client(server.port, options, request)
             #expect(accepted.contains("HTTP/1.1 200"), "\(accepted)")
         }
-        // "R" alone on a line has s_client ask for another handshake.
+        // The line "R" makes s_client request another handshake.
         let renegotiated = try await client(server.port, "-tls1_2", "R\\n", request)
         #expect(renegotiated.contains("RENEGOTIATING") && !renegotiated.contains("HTTP/1.1 200"), "\(renegotiated)")
         await server.stop(within: .seconds(5))
     }
 
-    @Test func `A TLS server greets a TLS client and tells a plain one nothing`() async throws {
+    @Test func `A TLS server answers a TLS client and sends nothing to a plaintext one`() async throws {
         let server = try HTTPServer.start(
             on: Listener(address: "127.0.0.1", port: 0), certificate: try pair(),
             router: Router([Route("GET", "/x") { _ in text("x") }]),

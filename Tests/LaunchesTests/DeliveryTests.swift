@@ -9,7 +9,7 @@ import TransferEngine
 @testable import Store
 
 @Suite struct DeliveryTests {
-    @Test func `A launch is posted, signed, with what the session has to tell`() async throws {
+    @Test func `A launch is posted and signed, with the session's state`() async throws {
         let stage = try await Stage { $0.includeEvents = 2 }
         let session = try await stage.finishTask(in: "com.example.bg:1")
         try await stage.running { _ in
@@ -50,7 +50,7 @@ import TransferEngine
         }
     }
 
-    @Test func `The answer completes the launch inline`() async throws {
+    @Test func `The response completes the launch`() async throws {
         let stage = try await Stage(answers: [.json(["completed": true])])
         let session = try await stage.finishTask()
         try await stage.running { _ in
@@ -64,7 +64,7 @@ import TransferEngine
         }
     }
 
-    @Test func `Completing more than there is counts as launched`() async throws {
+    @Test func `A completion beyond the last event counts as launched`() async throws {
         let stage = try await Stage(answers: [.json(["completed": true, "through": 99])])
         try await stage.finishTask()
         try await stage.running { _ in
@@ -73,7 +73,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A failed attempt is repeated with the same id and bytes and a new signature`() async throws {
+    @Test func `A failed attempt is repeated with the same id and body and a new signature`() async throws {
         let stage = try await Stage(answers: [.close, .status(500), .launched])
         try await stage.finishTask()
         try await stage.running { _ in
@@ -84,7 +84,7 @@ import TransferEngine
             }
             guard case .pending(1, let due) = waiting.state else { throw DomainError.notFound }
             #expect(due >= stage.now + .seconds(5) && due <= stage.now + .seconds(6))
-            // What comes meanwhile changes no byte.
+            // Later events change no byte.
             try await stage.finishTask()
             stage.advance(by: 6)
             try await stage.receiver.waitForDelivery(count: 2)
@@ -135,7 +135,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A longer Retry-After counts`() async throws {
+    @Test func `A longer Retry-After delays the next attempt`() async throws {
         let stage = try await Stage(answers: [.status(503, [("Retry-After", "100")])])
         try await stage.finishTask()
         try await stage.running { _ in
@@ -147,7 +147,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A late completion spares the retry`() async throws {
+    @Test func `A late completion makes the retry unnecessary`() async throws {
         let stage = try await Stage(answers: [.status(503, [("Retry-After", "100")])])
         try await stage.finishTask()
         try await stage.running { _ in
@@ -177,7 +177,7 @@ import TransferEngine
         }
     }
 
-    @Test func `An endless answer is cut and its status counts`() async throws {
+    @Test func `An endless response is cut, and its status counts`() async throws {
         let stage = try await Stage()
         stage.receiver.respond { _ in
             .json(.string(String(repeating: "a", count: 4_000_000)))
@@ -189,7 +189,7 @@ import TransferEngine
         }
     }
 
-    @Test func `At most four are under way for one webhook`() async throws {
+    @Test func `At most four attempts are in flight for one webhook`() async throws {
         let gate = Gate()
         let stage = try await Stage(answers: [.hold(gate)])
         for number in 0..<7 { try await stage.finishTask(in: "s\(number)") }
@@ -202,7 +202,7 @@ import TransferEngine
         }
     }
 
-    @Test func `One dead receiver delays nobody else`() async throws {
+    @Test func `A dead receiver delays no other receiver`() async throws {
         let gate = Gate()
         let stage = try await Stage(answers: [.hold(gate)])
         let healthy = try Receiver()
@@ -214,8 +214,8 @@ import TransferEngine
         }
     }
 
-    @Test func `Silent receivers of many apps delay nobody else`() async throws {
-        // Longer than the test: no silent attempt ends in it.
+    @Test func `Silent receivers of many apps delay no other receiver`() async throws {
+        // Longer than the test, so that no silent attempt ends in it.
         let stage = try await Stage(answers: [.hang], timeout: .seconds(600))
         let healthy = try Receiver()
         for number in 0..<20 {
@@ -223,14 +223,14 @@ import TransferEngine
             for session in 0..<4 { try await stage.finishTask(in: "s\(session)", of: app) }
         }
         try await stage.running { _ in
-            // The last slots are kept for apps with nothing under way.
+            // The last slots are reserved for apps without an attempt in flight.
             try await stage.receiver.waitForDelivery(count: LaunchSlots.total - LaunchSlots.kept)
             try await stage.finishTask(of: try await stage.addApp("first", url: healthy.url))
             try await healthy.waitForDelivery(count: 1)
         }
     }
 
-    @Test func `More silent receivers than there are slots hold them for a second`() async throws {
+    @Test func `Silent receivers beyond the slots release them after a second`() async throws {
         let stage = try await Stage(answers: [.hang], timeout: .seconds(600))
         let healthy = try Receiver()
         for number in 0..<(LaunchSlots.total + 6) {
@@ -245,7 +245,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A launch that cannot be told is a failed attempt and is tried on its schedule`() async throws {
+    @Test func `A launch whose body cannot be read is a failed attempt and is retried on its schedule`() async throws {
         let stage = try await Stage { $0.includeEvents = 1 }
         try await stage.finishTask()
         try await stage.store.database.write { try $0.execute("UPDATE task SET result_document = ?1", [UInt8(0)]) }
@@ -261,7 +261,7 @@ import TransferEngine
         }
     }
 
-    @Test func `Plain http needs the operator's leave, and so does the address`() async throws {
+    @Test func `Plain http and its address both need the operator's permission`() async throws {
         for (allowsHTTP, egress) in [(false, "127.0.0.0/8"), (true, "10.0.0.0/8")] {
             let stage = try await Stage(allowsHTTP: allowsHTTP, egress: egress)
             try await stage.finishTask()
@@ -283,7 +283,7 @@ import TransferEngine
         ("http://8.8.8.8/", "", "use https"), ("http://8.8.8.8/", "8.8.8.8/32", nil),
         ("http://10.0.0.1/", "127.0.0.0/8", "--allow-egress 10.0.0.1/32"), ("http://10.0.0.1/", "10.0.0.0/8", nil),
         ("https://169.254.169.254/", "169.254.0.0/16", "--allow-egress 169.254.169.254/32"),
-    ]) func `A URL is judged before anything is sent as far as it tells by itself`(
+    ]) func `A URL is checked before sending, as far as its text allows`(
         _ url: String, _ allowed: String, _ fault: String?
     ) throws {
         var settings = LaunchSettings(
@@ -296,7 +296,7 @@ import TransferEngine
         #expect(settings.fault(of: try ParsedURL(url))?.contains("--allow-http-webhooks") == true)
     }
 
-    @Test func `Rotated secrets sign together within their grace`() async throws {
+    @Test func `A rotated secret signs beside the new one within its grace period`() async throws {
         let stage = try await Stage()
         let new = [UInt8](repeating: 9, count: 32)
         try await stage.store.apps.rotateWebhookSecret(
@@ -315,7 +315,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A launch that was under way when the service ended goes out again with the same id`() async throws {
+    @Test func `A launch in flight at the end of the service is sent again with the same id`() async throws {
         let stage = try await Stage(answers: [.hang, .launched])
         try await stage.finishTask()
         _ = try await stage.store.launches.claimDue(
@@ -331,7 +331,7 @@ import TransferEngine
         }
     }
 
-    @Test func `Stopping in the middle of an attempt charges nobody`() async throws {
+    @Test func `A shutdown during an attempt charges no attempt`() async throws {
         let stage = try await Stage(answers: [.hang])
         try await stage.finishTask()
         try await stage.running { _ in _ = try await stage.receiver.waitForDelivery() }
@@ -340,7 +340,7 @@ import TransferEngine
         #expect(launch.attempts.isEmpty)
     }
 
-    @Test func `Redelivering goes out at once`() async throws {
+    @Test func `A redelivered launch is sent at once`() async throws {
         let stage = try await Stage(answers: [.status(500), .json(["completed": true])])
         try await stage.finishTask()
         try await stage.running { launches in
@@ -352,11 +352,11 @@ import TransferEngine
         }
     }
 
-    @Test func `A ping that is answered ends the wait for a receiver that was away`() async throws {
+    @Test func `A ping that succeeds closes the circuit breaker`() async throws {
         let stage = try await Stage(answers: Array(repeating: .status(500), count: 20))
         try await stage.finishTask()
         try await stage.running { launches in
-            // Until nothing more is sent to it for a while.
+            // Until the circuit breaker is open.
             try await eventually("the receiver counts as away") {
                 stage.advance(by: 60)
                 return try await stage.onlyLaunch().attempts.count >= 6
@@ -370,7 +370,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A ping tells how the receiver answered and is no launch`() async throws {
+    @Test func `A ping reports the receiver's response and is no launch`() async throws {
         let stage = try await Stage(answers: [.status(418)]) { $0.state = .paused }
         try await stage.running { launches in
             let attempt = try await launches.ping(stage.app)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct RefreshTests {
-    @Test func `A simulated fetch is answered inline`() async throws {
+    @Test func `The response completes a simulated fetch`() async throws {
         let stage = try await Stage(answers: [.json(["result": "newData"])])
         try await stage.running { launches in
             let launch = try await launches.simulateFetch(of: stage.app)
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `A fetch is answered by a call, and again with the same answer`() async throws {
+    @Test func `A fetch is completed by a request, and a repetition gets the same response`() async throws {
         let stage = try await Stage()
         try await stage.running { launches in
             let id = try await launches.simulateFetch(of: stage.app).launchId
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `A late answer is refused and the fetch counts as failed`() async throws {
+    @Test func `A late completion is refused, and the fetch counts as failed`() async throws {
         let stage = try await Stage()
         try await stage.running { launches in
             _ = try await launches.setRefreshInterval(.minimum, of: stage.app)
@@ -51,13 +51,13 @@ import Testing
             let launch = try await stage.waitForLaunch("exhausted")
             #expect(launch.result == .failed)
             let next = try await launches.refresh(of: stage.app).nextFetchAt
-            // Twice the interval from now on, and the phase.
+            // Twice the interval from now on, plus the phase.
             #expect(next.map { $0 >= stage.now + .seconds(1800) } == true)
         }
     }
 
-    @Test func `A failed status is not tried again, a failed connection once`() async throws {
-        // The first connection is new, so that libcurl sends nothing a second time by itself.
+    @Test func `A fetch is not retried after a status, and once after a failed connection`() async throws {
+        // The first connection is new, so that libcurl itself repeats no request.
         let stage = try await Stage(answers: [.close, .json(["result": "noData"]), .status(500)])
         try await stage.running { launches in
             _ = try await launches.simulateFetch(of: stage.app)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `A connection that fails twice is a failed fetch, within one deadline`() async throws {
+    @Test func `A fetch fails after two failed connections, within one deadline`() async throws {
         let stage = try await Stage(answers: [.close])
         try await stage.running { launches in
             _ = try await launches.simulateFetch(of: stage.app)
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `A fetch goes out after its interval, and waits for good conditions`() async throws {
+    @Test func `A fetch is sent after its interval, and waits for good conditions`() async throws {
         let stage = try await Stage(answers: [.json(["result": "newData"])])
         var conditions = Conditions()
         conditions.network.expensive = true
@@ -103,8 +103,8 @@ import Testing
             launches.refreshChanged()
             try await stays("no fetch", for: .milliseconds(200)) { stage.receiver.deliveries.isEmpty }
             let why = try await launches.refresh(of: stage.app).why
-            #expect(why == "It is due. Discretionary work waits for a network that costs nothing.")
-            // A busy machine is no better.
+            #expect(why == "It is due. Discretionary work waits for an inexpensive network.")
+            // A loaded machine has the same effect.
             var limited = Conditions()
             limited.maximumLoad = 0.5
             stage.load.withLock { $0 = 0.6 }
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `What fell due while the service was down is not made up`() async throws {
+    @Test func `Fetches that were due during downtime are not repeated`() async throws {
         let stage = try await Stage(answers: [.json(["result": "newData"])])
         _ = try await stage.store.apps.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
         stage.clock.advance(by: 10_000_000)
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `A denied app is told, and fetches no more`() async throws {
+    @Test func `A denied app is notified and fetches no more`() async throws {
         let stage = try await Stage()
         try await stage.running { launches in
             _ = try await launches.setRefreshInterval(.minimum, of: stage.app)
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func `Force quit silences everything until the app is activated`() async throws {
+    @Test func `Force quit stops all webhooks until the app is activated`() async throws {
         let stage = try await Stage(answers: [.status(500), .launched])
         try await stage.finishTask()
         try await stage.running { launches in

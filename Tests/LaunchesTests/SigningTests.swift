@@ -7,7 +7,7 @@ import Wire
 @testable import Launches
 
 @Suite struct SigningTests {
-    /// Vectors of the specification's reference libraries (1) and of our own, made with OpenSSL.
+    /// Vectors of the specification's reference libraries (1) and the project's own, computed with OpenSSL.
     struct Vector: Sendable {
         var key: String
         var id = "msg_p5jXN8AQM9LWM0D4loKWxJek"
@@ -39,7 +39,7 @@ import Wire
                 == vector.signature)
     }
 
-    @Test func `Several secrets sign side by side`() throws {
+    @Test func `Several secrets sign one message`() throws {
         let keys = [Self.vectors[0], Self.vectors[2]].compactMap { [UInt8](base64: $0.key) }
         #expect(
             Signature.header(
@@ -47,14 +47,14 @@ import Wire
                 == Self.vectors[0].signature + " " + Self.vectors[2].signature)
     }
 
-    @Test func `Bodies are ASCII and mean the same`() throws {
+    @Test func `Bodies are ASCII and keep their meaning`() throws {
         let text = "ä 漢 🎈 \"quoted\" \u{7F}"
         let ascii = Payload.asciiOnly(JSONText(Wire.JSON.string(text)).bytes)
         #expect(ascii.allSatisfy { $0 < 0x80 })
         #expect(try Wire.JSON.parse(ascii) == .string(text))
     }
 
-    @Test func `What a 2xx says is read, and nonsense is nothing`() {
+    @Test func `The body of a 2xx is parsed, and an invalid one is ignored`() {
         func inline(_ text: String) -> LaunchAnswer? { ReceiverAnswer.answer(Array(text.utf8)) }
         #expect(inline(#"{"completed": true}"#) == .completed(through: nil))
         #expect(inline(#"{"completed": true, "through": 7}"#) == .completed(through: 7))

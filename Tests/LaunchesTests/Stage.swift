@@ -4,7 +4,7 @@ import Launches
 import Store
 import TestSupport
 
-/// A store on disk, a receiver of webhooks and what sends them, with a clock that the test may move.
+/// A store on disk, a receiver of webhooks and the launch sender, with a clock that the test may advance.
 final class Stage: Sendable {
     static let start: Int64 = 1_800_000_000_000
     static let secret = [UInt8](repeating: 7, count: 32)
@@ -55,7 +55,7 @@ final class Stage: Sendable {
 
     var now: Timestamp { Timestamp(milliseconds: clock.clock.wall()) }
 
-    /// How busy the machine is, as the launches under test see it.
+    /// The load of the machine that the tested launches see.
     let load = Locked<Double?>(nil)
 
     func launches() throws -> Launches {
@@ -67,7 +67,7 @@ final class Stage: Sendable {
         ) { _ in bell.ring() }
     }
 
-    /// Sends while `body` runs.
+    /// Sends launches while `body` runs.
     func running<Result: Sendable>(
         _ body: @escaping @Sendable (Launches) async throws -> Result
     ) async throws -> Result {

@@ -4,7 +4,7 @@ import SQL
 import TestSupport
 import Testing
 
-/// Puts another file under the descriptors of a database's write-ahead log.
+/// Replaces the file of a database's write-ahead log below its descriptors.
 @Suite struct `Broken log` {
     private func replaceLog(of database: String, with path: String, _ flags: Int32) throws {
         let replacement = open(path, flags | O_CLOEXEC)
@@ -21,7 +21,7 @@ import Testing
         try #require(replaced > 0)
     }
 
-    @Test func `A commit that fails with an I/O error ends the process and answers nobody`() async throws {
+    @Test func `A commit that fails with an I/O error ends the process without a response`() async throws {
         let folder = TemporaryFolder()
         let fatal = Locked<SQLError?>(nil)
         let answered = Locked(false)
@@ -43,7 +43,7 @@ import Testing
         database.close()
     }
 
-    @Test func `A commit that finds the disk full fails and ends nothing`() async throws {
+    @Test func `A commit on a full disk fails, and the process continues`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open(readers: 1)
         try await database.add("a")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct `Readers` {
-    @Test func `A closure that reads sees one moment`() async throws {
+    @Test func `A closure that reads sees one snapshot`() async throws {
         let folder = TemporaryFolder()
         try await EitherEngine.expectOneMoment(folder.open())
     }
@@ -17,7 +17,7 @@ import Testing
         async let second: Void = database.read { _ in gates.1.pass() }
         try await eventually { gates.0.waiting == 1 }
         try await eventually { gates.1.waiting == 1 }
-        // Every reader of requests is busy; whoever asked among them would wait for as long.
+        // Every reader of requests is busy; a read of theirs would wait.
         let answer = try await Database.$readingParty.withValue(.loops) {
             try await withThrowingTaskGroup { group in
                 group.addTask { try await database.read { try $0.first("SELECT 1") { $0.int(0) } } }
@@ -30,7 +30,7 @@ import Testing
         _ = try await (first, second)
     }
 
-    @Test func `What runs on the readers reads on its own thread`() async throws {
+    @Test func `Code on the readers' executor reads on its own thread`() async throws {
         let database = try TemporaryFolder().open()
         let threads = try await withTaskExecutorPreference(database.readers(for: .requests).turns(of: 1)) {
             let here = currentThread()
@@ -40,7 +40,7 @@ import Testing
         #expect(try await database.read { _ in currentThread() } != currentThread())
     }
 
-    @Test func `Owners take turns to read, however much one of them has waiting`() async throws {
+    @Test func `Reads of owners alternate, however many reads one of them has queued`() async throws {
         let database = try TemporaryFolder().open(readers: 1)
         let readers = database.readers(for: .requests)
         let (gate, order) = (Gate(), Locked<[Int64]>([]))
@@ -56,7 +56,7 @@ import Testing
         #expect(order.withLock { $0 } == [1, 2, 3, 1, 2, 1, 1])
     }
 
-    @Test func `Who yields lets others read before it goes on`() async throws {
+    @Test func `A read that yields lets other reads run first`() async throws {
         let database = try TemporaryFolder().open(readers: 1)
         let readers = database.readers(for: .requests)
         let (gate, steps, others) = (Gate(), Locked(0), Locked<[Int]>([]))
@@ -79,7 +79,7 @@ import Testing
         #expect(others.withLock { $0 }.allSatisfy { $0 <= 2 } && steps.withLock { $0 } == 1000)
     }
 
-    @Test func `Closing waits for who reads and refuses who comes later`() async throws {
+    @Test func `Closing waits for running reads and refuses later ones`() async throws {
         let database = try TemporaryFolder().open()
         let gate = Gate()
         async let read: Void = database.read { _ in gate.pass() }
@@ -89,7 +89,7 @@ import Testing
             database.close()
             hasClosed.withLock { $0 = true }
         }
-        // Refused from the moment on at which closing begins to wait.
+        // Reads are refused from the moment at which closing begins to wait.
         try await eventually { (try? await database.read { _ in }) == nil }
         #expect(!hasClosed.withLock { $0 })
         gate.open()
@@ -108,7 +108,7 @@ import Testing
         #expect(try await database.names() == [])
     }
 
-    @Test func `A read that takes too long is interrupted and the reader goes on`() async throws {
+    @Test func `A read that takes too long is interrupted, and the reader continues`() async throws {
         let folder = TemporaryFolder()
         let database = try Database.open(
             path: folder.file("test.db"), readers: 1, longestRead: .milliseconds(20), migrations: [], log: .none,
@@ -128,11 +128,11 @@ import Testing
     }
 }
 
-/// The thread that runs this.
+/// The current thread.
 private func currentThread() -> UInt { UInt(pthread_self()) }
 
 @Suite struct `The file` {
-    @Test func `Belongs to its owner alone, and so does the log`() async throws {
+    @Test func `The file and the log are readable by their owner alone`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         try await database.add("a")
@@ -143,7 +143,7 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
         }
     }
 
-    @Test func `Closing does what was asked, copies the log and refuses the rest`() async throws {
+    @Test func `Closing runs queued closures, copies the log and refuses later ones`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         try await database.add("a")
@@ -155,7 +155,7 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
         #expect(try await folder.open(check: true).names() == ["a"])
     }
 
-    @Test func `The last reference closes, even from a closure of its own`() async throws {
+    @Test func `Releasing the last reference closes the database, even from a closure of its own`() async throws {
         let folder = TemporaryFolder()
         var database: Database? = try folder.open()
         try await database?.write { [database] db in
@@ -166,7 +166,7 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
         try await eventually { filesBelow(folder.path) == ["test.db"] }
     }
 
-    @Test func `The log stays short while much is written`() async throws {
+    @Test func `The log stays short under many writes`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         var longest: off_t = 0
@@ -181,7 +181,7 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
         #expect(longest < 8 << 20)
     }
 
-    @Test func `Damage is found when asked for`() async throws {
+    @Test func `The check finds damage`() async throws {
         let folder = TemporaryFolder()
         var database: Database? = try folder.open()
         for number in 0..<500 { try await database?.add("\(number) \(String(repeating: "x", count: 100))") }
@@ -202,19 +202,19 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
 
     private func open(_ migrations: [Migration]) throws -> Database { try folder.open(migrations: migrations) }
 
-    @Test func `Go forward and keep what is there`() async throws { try await EitherEngine.expectForward(open) }
+    @Test func `Migrations run forward and keep the rows`() async throws { try await EitherEngine.expectForward(open) }
 
-    @Test func `A schema of a newer program is refused and left alone`() throws {
+    @Test func `A newer schema is refused and left unchanged`() throws {
         try EitherEngine.expectNewerRefused(open)
         #expect(filesBelow(folder.path) == ["test.db"])
     }
 
-    @Test func `A schema older than the first step is refused and left alone`() throws {
+    @Test func `A schema older than the first step is refused and left unchanged`() throws {
         try EitherEngine.expectOlderRefused(open)
         #expect(filesBelow(folder.path) == ["test.db"])
     }
 
-    @Test func `One that fails is undone whole and says which it was`() async throws {
+    @Test func `A failed migration is rolled back and named`() async throws {
         try await EitherEngine.expectUndoneWhole("no such table: nowhere", open)
         let tables = try await folder.open().read { db in
             try db.all("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name") { $0.text(0) }
@@ -224,10 +224,10 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
 }
 
 @Suite struct `Backup` {
-    @Test func `A copy made while others write is whole and private`() async throws {
+    @Test func `A copy during writes is complete and private`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
-        // Each write adds two, so a copy with an odd number would be torn.
+        // Each write adds two rows, so an inconsistent copy would have an odd number.
         try await withThrowingTaskGroup(of: Void.self) { group in
             for writer in 0..<4 {
                 group.addTask {
@@ -253,7 +253,7 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
         }
     }
 
-    @Test func `A file that exists is not overwritten`() async throws {
+    @Test func `An existing file is not overwritten`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         try await database.backup(to: folder.file("copy.db"))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SQL
 
-/// What is expected of a database whichever engine has it.
+/// Expectations of a database on either engine.
 enum EitherEngine {
     struct Refusal: Error, Equatable {}
 
@@ -14,7 +14,7 @@ enum EitherEngine {
 
     // MARK: Reads
 
-    /// A closure that reads sees one moment.
+    /// A closure that reads sees one snapshot.
     static func expectOneMoment(_ database: Database) async throws {
         try await database.add("a")
         let gate = Gate()
@@ -32,7 +32,7 @@ enum EitherEngine {
 
     // MARK: Group commit
 
-    /// Of a group, a closure that throws after it wrote and one that breaks a rule are undone alone.
+    /// In a group, a closure that throws after a write and one that violates a constraint are rolled back alone.
     static func expectUndoneAlone(_ database: Database) async throws {
         let results = try await database.together([
             add("a"),
@@ -50,7 +50,7 @@ enum EitherEngine {
         #expect(try await database.names() == ["a", "c"])
     }
 
-    /// Many who write at once lose nothing.
+    /// Many concurrent writers lose no write.
     static func expectNothingLost(_ database: Database, writers: Int, times: Int) async throws {
         try await database.add("counter")
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -70,9 +70,9 @@ enum EitherEngine {
         #expect(size == writers * times)
     }
 
-    // MARK: Many at once
+    // MARK: Questions and sets
 
-    /// What was asked is answered as things stood then, and may be read after the commit.
+    /// A question is answered with its state at that time, and may be read after the commit.
     static func expectAnswersLater(_ database: Database) async throws {
         @Sendable func sizes(_ db: Connection) throws -> Asked<Int> {
             try db.ask("SELECT size FROM thing WHERE name = ?1", [["a"], ["b"], ["c"]]) { $0.int("size") }
@@ -83,7 +83,7 @@ enum EitherEngine {
             try add("b")(db)
             try db.execute("UPDATE thing SET size = 7 WHERE name = 'a'")
             let second = try sizes(db)
-            // Waits, which answers what was asked before.
+            // This statement waits for a response, which answers the earlier questions.
             #expect(try db.exists("SELECT 1 FROM thing WHERE name = 'b'"))
             let third = try db.ask("UPDATE thing SET size = size + 1 WHERE name = ?1 RETURNING size", [["a"], ["b"]]) {
                 $0.int("size")
@@ -91,7 +91,7 @@ enum EitherEngine {
             return { [try none.get(), try first.get(), try second.get(), try third.get()] }
         }
         #expect(answers == [[], [[0], [], []], [[7], [0], []], [[8], [1]]])
-        // The same of a closure that writes nothing, and of one whose neighbour fails.
+        // The same for a closure that writes nothing, and for one whose neighbour fails.
         let read = try await database.writeThenRead { db in
             let asked = try sizes(db)
             return { try asked.get() }
@@ -119,7 +119,7 @@ enum EitherEngine {
         #expect(try await database.names() == ["a", "b", "c"])
     }
 
-    /// One statement for many lists of values does what one for each does.
+    /// One statement for many lists of values has the effect of one statement each.
     static func expectSets(_ database: Database) async throws {
         typealias Thing = (name: String, size: Int, body: [UInt8]?)
         let count = 600
@@ -127,7 +127,7 @@ enum EitherEngine {
         try await database.write { db in
             let rows: [[(any SQLBindable)?]] = (0..<count).map { ["\($0)", $0, body($0)] }
             try db.executeAll("INSERT INTO thing (name, size, body) VALUES (?1, ?2, ?3)", rows)
-            // A value that is NULL in all lists, and one that is in some.
+            // A value that is NULL in all lists, and one that is NULL in some.
             try db.executeAll(
                 "UPDATE thing SET body = coalesce(?3, body), size = size + coalesce(?2, 0) WHERE name = ?1",
                 (0..<count).map { ["\($0)", $0 % 2 == 0 ? 1000 : nil, [UInt8]?.none] })
@@ -149,7 +149,7 @@ enum EitherEngine {
         #expect(rest.map(\.name) == expected.map(\.name))
         #expect(rest.map(\.size) == expected.map(\.size))
         #expect(rest.map(\.body) == expected.map(\.body))
-        // Each list has its own order and its own limit.
+        // Each list has its own order and limit.
         let found = try await database.read { db in
             try db.allOfEach(
                 "SELECT name FROM thing WHERE size > ?1 AND size < 1000 ORDER BY size DESC LIMIT ?2",
@@ -163,11 +163,11 @@ enum EitherEngine {
 
     typealias Open = (_ migrations: [Migration]) throws -> Database
 
-    /// A step behind those of `Migration.things`.
+    /// A step after those of `Migration.things`.
     static let second = Migration(
         version: 2, sql: "ALTER TABLE thing ADD COLUMN colour TEXT; UPDATE thing SET colour = 'red';")
 
-    /// Migrations go forward and keep what is there.
+    /// Migrations run forward and keep the rows.
     static func expectForward(_ open: Open) async throws {
         let old = try open(Migration.things)
         try await old.add("a")
@@ -179,14 +179,14 @@ enum EitherEngine {
         }
     }
 
-    /// A schema of a newer program is refused and left alone.
+    /// A newer schema is refused and left unchanged.
     static func expectNewerRefused(_ open: Open) throws {
         try open(Migration.things + [second]).close()
         expectUnknown("schema version 2, this program knows versions up to 1") { try open(Migration.things) }
         try open(Migration.things + [second]).close()
     }
 
-    /// A schema older than the first step is refused and left alone.
+    /// A schema older than the first step is refused and left unchanged.
     static func expectOlderRefused(_ open: Open) throws {
         try open(Migration.things).close()
         expectUnknown("schema version 1, this program knows versions from 2 on") { try open([second]) }
@@ -199,9 +199,9 @@ enum EitherEngine {
             error?.code == .unknownSchema && error?.message.contains(message) == true, "\(String(describing: error))")
     }
 
-    /// A migration that fails is undone whole and says which it was.
+    /// A failed migration is rolled back and named.
     ///
-    /// - Parameter reason: What the engine says of a table `nowhere` that is not there.
+    /// - Parameter reason: The engine's error for the missing table `nowhere`.
     static func expectUndoneWhole(_ reason: String, _ open: Open) async throws {
         let broken = Migration(
             version: 2, sql: "CREATE TABLE other (id INTEGER) STRICT; INSERT INTO nowhere VALUES (1)")

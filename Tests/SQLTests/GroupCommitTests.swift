@@ -9,12 +9,12 @@ import Testing
 
     private static func add(_ name: String) -> @Sendable (Connection) throws -> Void { EitherEngine.add(name) }
 
-    @Test func `A closure that throws is undone alone and gets its own error`() async throws {
+    @Test func `A closure that throws is rolled back alone and gets its own error`() async throws {
         let folder = TemporaryFolder()
         try await EitherEngine.expectUndoneAlone(folder.open())
     }
 
-    @Test func `A lone closure that throws is undone`() async throws {
+    @Test func `A lone closure that throws is rolled back`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         await #expect(throws: Refusal()) {
@@ -27,24 +27,24 @@ import Testing
         #expect(try await database.names() == ["b"])
     }
 
-    @Test func `What is asked is answered as things stood, and may be read after the commit`() async throws {
+    @Test func `A question is answered with its state at that time, and may be read after the commit`() async throws {
         let folder = TemporaryFolder()
         try await EitherEngine.expectAnswersLater(folder.open())
     }
 
-    @Test func `One statement for many lists of values does what one for each does`() async throws {
+    @Test func `One statement for many lists of values has the effect of one statement each`() async throws {
         let folder = TemporaryFolder()
         try await EitherEngine.expectSets(folder.open())
     }
 
-    @Test func `Closures run in the order they came`() async throws {
+    @Test func `Closures run in the order of their submission`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         _ = try await database.together((0..<100).map { Self.add("\($0)") })
         #expect(try await database.names() == (0..<100).map { "\($0)" })
     }
 
-    @Test func `More closures than one commit takes are all done`() async throws {
+    @Test func `Closures beyond one commit are all run`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let results = try await database.together((0..<600).map { Self.add("\($0)") })
@@ -52,7 +52,7 @@ import Testing
         #expect(try await database.names().count == 600)
     }
 
-    @Test func `A later closure sees what an earlier one of its group wrote`() async throws {
+    @Test func `A later closure sees the writes of an earlier one of its group`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let seen = Locked(0)
@@ -67,15 +67,15 @@ import Testing
         #expect(seen.withLock { $0 } == 1)
     }
 
-    @Test func `Many writers at once lose nothing`() async throws {
+    @Test func `Many concurrent writers lose no write`() async throws {
         let folder = TemporaryFolder()
         try await EitherEngine.expectNothingLost(folder.open(), writers: 64, times: 20)
     }
 
-    @Test func `Nobody of a group is told success when the disk is full`() async throws {
+    @Test func `No closure of a group succeeds when the disk is full`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
-        // As many pages as there are: no room for one more.
+        // The limit is the current number of pages: there is no room for another.
         try await database.write { try $0.execute("PRAGMA max_page_count = 1") }
         let large: @Sendable (Connection) throws -> Void = { db in
             try db.execute("INSERT INTO thing (name, body) VALUES ('large', zeroblob(100000))")

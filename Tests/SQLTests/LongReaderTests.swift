@@ -3,9 +3,9 @@ import SQL
 import TestSupport
 import Testing
 
-/// Readers that stay, as backups do, and the writer beside them.
+/// Long reads, such as backups, beside the writer.
 @Suite struct LongReaderTests {
-    @Test func `A reader that stays in a long log is waited for once, not at every checkpoint`() async throws {
+    @Test func `A long read delays one checkpoint, not each of them`() async throws {
         let folder = TemporaryFolder()
         let complaints = Locked(0)
         let database = try folder.open(log: Log(level: .warning) { _ in complaints.withLock { $0 += 1 } })
@@ -21,7 +21,7 @@ import Testing
                 #expect(names == ["first", "first"])
             }
             try await eventually { gate.waiting == 1 }
-            // 64 MiB until the log is long, and sixteen checkpoints beyond.
+            // 64 MiB until the log is long, and sixteen more checkpoints.
             for number in 0..<128 { try await database.addLarge("\(number)") }
             #expect(complaints.withLock { $0 } <= 1)
             gate.open()
@@ -30,7 +30,7 @@ import Testing
         #expect(try await database.names().count == 129)
     }
 
-    @Test func `A backup made while much is written is of one moment`() async throws {
+    @Test func `A backup during writes is one snapshot`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         for number in 0..<40 { try await database.addLarge("before \(number)") }
@@ -40,7 +40,7 @@ import Testing
             try await group.waitForAll()
         }
         let names = try await folder.open("copy.db", check: true).names()
-        // As of one moment: all that was written before one of them, and nothing after.
+        // A snapshot: all rows that were written before one of them, and no later ones.
         #expect(names == (0..<40).map { "before \($0)" } + (0..<(names.count - 40)).map { "\($0)" })
         #expect(names.count >= 40)
         #expect(try await database.names().count == 140)
@@ -48,7 +48,7 @@ import Testing
 }
 
 extension Database {
-    /// A row of a megabyte.
+    /// Adds a row of a megabyte.
     fileprivate func addLarge(_ name: String) async throws {
         let body = [UInt8](repeating: 7, count: 1 << 20)
         try await write { try $0.execute("INSERT INTO thing (name, body) VALUES (?, ?)", name, body) }

@@ -15,11 +15,11 @@ struct `The address of a server` {
         ("postgres://ann:sec?ret@host/name", "postgres://ann@host/name"),
         ("postgresql://ann:secret@host?user=a@b", "postgresql://ann@b"),
     ])
-    func `Is shown without its password and options`(_ connection: String, _ shown: String) {
+    func `An address is shown without its password and options`(_ connection: String, _ shown: String) {
         #expect(PostgreSQLServer(connection).publicText == shown)
     }
 
-    @Test func `Is told to be wrong without its password`() throws {
+    @Test func `A malformed address is reported without its password`() throws {
         #expect(try PostgreSQLServer("postgresql://ann:secret@one,two:1/name?connect_timeout=3").fault == nil)
         for broken in [
             "postgresql://ann:secret@host/name?nonsense=1", "postgresql://ann:secret@[::1]x/name",
@@ -30,7 +30,7 @@ struct `The address of a server` {
         }
     }
 
-    @Test func `Where nobody listens is out of reach at once`() throws {
+    @Test func `An address without a listener is unreachable at once`() throws {
         let (socket, port) = try Socket.listen(port: 0)
         socket.shutdown()
         let server = PostgreSQLServer("postgresql://ann:secret@127.0.0.1:\(port)/name")

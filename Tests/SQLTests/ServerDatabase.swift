@@ -4,12 +4,12 @@ import TestSupport
 @testable import SQL
 
 extension PostgreSQLDatabase {
-    /// Opens it as a node does.
+    /// Opens the database like a node.
     ///
     /// - Parameters:
-    ///   - options: What else the address says, as `?name=value`.
-    ///   - proxy: The network that leads to the server; nil for one that never fails.
-    ///   - limits: By default, the node never speaks unasked, and no server is away for too long.
+    ///   - options: Further parameters of the address, as `?name=value`.
+    ///   - proxy: The network to the server; `nil` for a direct connection.
+    ///   - limits: By default, the node sends no heartbeats and has unlimited patience.
     func open(
         node: String = "test", options: String = "", through proxy: CuttingProxy? = nil, keepsStatements: Bool = true,
         limits: PostgreSQLWriter.Limits = .init(heartbeat: 3_600_000, patience: 60_000), readers: Int = 2,
@@ -21,7 +21,7 @@ extension PostgreSQLDatabase {
             place(options: options, through: proxy, keepsStatements: keepsStatements),
             fence: .test(node), limits: limits, readers: readers, longestRead: longestRead, migrations: migrations,
             log: .none,
-            // It is there for as long as somebody has it open, and so is the network.
+            // The database and the network exist as long as the handle is open.
             onCommit: { commit in withExtendedLifetime((self, proxy)) { onCommit(commit) } },
             onFatalError: onFatalError)
     }
@@ -34,7 +34,7 @@ extension PostgreSQLDatabase {
             connection.replacing(":\(server.port)/", with: ":\(port)/") + options, keepsStatements: keepsStatements)
     }
 
-    /// Ends all sessions in the database but that which asks, as an administrator or a server that shuts down does.
+    /// Ends all other sessions of the database, like an administrator or a server that shuts down.
     func endSessions() async throws {
         try await query(
             """

@@ -6,19 +6,19 @@ import Testing
 
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 struct `A server that fails` {
-    /// It takes the same name twice, so that nothing hides what is done twice.
+    /// The table accepts the same name twice, so that repeated writes are visible.
     private static let table = Migration(
         version: 1,
         sql: "CREATE TABLE entry (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL) STRICT;")
 
-    /// Writers that never rest, and what they were told is done.
+    /// Continuous writers, and the writes that were confirmed to them.
     private final class Writers: Sendable {
         private let done = Locked<[String]>([])
         private let isOver = Locked(false)
 
         var count: Int { done.withLock { $0.count } }
 
-        /// Writes while `trouble` is made, and returns what was done.
+        /// Writes during `trouble`, and returns the confirmed writes.
         func write(to database: Database, during trouble: () async throws -> Void) async throws -> [String] {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for writer in 0..<8 {
@@ -55,7 +55,7 @@ struct `A server that fails` {
         try await home.query("SELECT name FROM entry").map { $0[0] }.sorted()
     }
 
-    @Test func `A server that is killed while much is written loses nothing and does nothing twice`() async throws {
+    @Test func `A server that is killed during writes loses none and repeats none`() async throws {
         let server = try await PostgreSQL()
         let home = try await server.database()
         let database = try home.open(migrations: [Self.table])
@@ -78,7 +78,7 @@ struct `A server that fails` {
         let database = try home.open(through: proxy, limits: .init(heartbeat: 3_600_000, patience: 300))
         try await database.add("a")
         server.kill()
-        // A socket may outlive its process for a moment, and what is sent there leaves one in doubt.
+        // A socket may outlive its process for a moment, which leaves a commit in doubt.
         proxy.cut()
         let error = await #expect(throws: SQLError.self) { try await database.add("b") }
         #expect(error?.code == .unreachable && error?.isPassing == true)
@@ -88,7 +88,7 @@ struct `A server that fails` {
         #expect(try await database.names() == ["a", "c"])
     }
 
-    @Test func `A server that was waited for in vain is not waited for again, until it is seen`() async throws {
+    @Test func `After a timeout further writes fail at once, until the server is reachable`() async throws {
         let home = try await SharedPostgreSQL.database()
         let proxy = try CuttingProxy(to: home.server.port)
         let database = try home.open(through: proxy, limits: .init(heartbeat: 3_600_000, patience: 3000))
@@ -99,7 +99,7 @@ struct `A server that fails` {
         #expect(ContinuousClock.now - start < .seconds(30))
         proxy.refuse(false)
         try await database.add("a")
-        // Now it is waited for again.
+        // Writes wait for the server again.
         proxy.refuse(true)
         proxy.cut()
         async let write: Void = database.add("b")
@@ -110,11 +110,13 @@ struct `A server that fails` {
     }
 
     @Test(arguments: [true, false])
-    func `A commit whose answer is lost is done once, and its caller is told`(_ keepsStatements: Bool) async throws {
+    func `A commit with a lost response takes effect once, and its caller succeeds`(_ keepsStatements: Bool)
+        async throws
+    {
         let home = try await SharedPostgreSQL.database()
         let proxy = try CuttingProxy(to: home.server.port)
         let database = try home.open(through: proxy, keepsStatements: keepsStatements, migrations: [Self.table])
-        // The text is sent with a new connection alone.
+        // Only a new connection sends the text.
         proxy.cut()
         proxy.loseAnswers(after: Array("COMMIT".utf8))
         let id = try await database.write { try $0.insert("INSERT INTO entry (name) VALUES ('a')") }
@@ -124,7 +126,7 @@ struct `A server that fails` {
         #expect(try await names(in: home) == ["a", "b"])
     }
 
-    @Test func `A commit that never arrived is done again`() async throws {
+    @Test func `A commit that never arrived is repeated`() async throws {
         let home = try await SharedPostgreSQL.database()
         let proxy = try CuttingProxy(to: home.server.port)
         let database = try home.open(through: proxy, migrations: [Self.table])
@@ -147,7 +149,7 @@ struct `A server that fails` {
     }
 
     @Test(arguments: [true, false])
-    func `Whenever the network is cut, each write is done once`(_ keepsStatements: Bool) async throws {
+    func `Each write takes effect once, whenever the network is cut`(_ keepsStatements: Bool) async throws {
         let home = try await SharedPostgreSQL.database()
         let proxy = try CuttingProxy(to: home.server.port)
         let database = try home.open(through: proxy, keepsStatements: keepsStatements, migrations: [Self.table])
@@ -162,7 +164,7 @@ struct `A server that fails` {
         #expect(try await names(in: home) == done)
     }
 
-    @Test func `A session that the server ends, idle or in the middle, costs nothing`() async throws {
+    @Test func `A session that the server ends, idle or in a transaction, fails no closure`() async throws {
         let home = try await SharedPostgreSQL.database()
         let database = try home.open(migrations: [Self.table])
         let (gate, runs) = (Gate(), Locked(0))
@@ -183,7 +185,7 @@ struct `A server that fails` {
         #expect(try await names(in: home) == ["b", "c"])
     }
 
-    @Test func `A server that takes no writes any more is looked for anew`() async throws {
+    @Test func `If a server becomes read-only, the writer connects again`() async throws {
         let home = try await SharedPostgreSQL.database()
         let database = try home.open(migrations: [Self.table])
         let sessions = Locked<[Int]>([])
@@ -193,7 +195,7 @@ struct `A server that fails` {
                 sessions.append(session)
                 return sessions.count == 1
             }
-            // What a server says that became a standby.
+            // The error of a server that became a standby.
             if isFirst { try db.execute("SET TRANSACTION READ ONLY") }
             try db.execute("INSERT INTO entry (name) VALUES ('a')")
         }
@@ -201,7 +203,7 @@ struct `A server that fails` {
         #expect(try await names(in: home) == ["a"])
     }
 
-    @Test func `A server without room fails writes that need it, until there is some`() async throws {
+    @Test func `A server without room fails writes until it has room`() async throws {
         let database = try await SharedPostgreSQL.database().open()
         let error = await #expect(throws: SQLError.self) {
             try await database.write { db in

@@ -11,7 +11,7 @@ struct `Group commit on a server` {
     private static func add(_ name: String) -> @Sendable (Connection) throws -> Void { EitherEngine.add(name) }
 
     @Test(arguments: [true, false])
-    func `Many writers share commits and lose nothing`(_ keepsStatements: Bool) async throws {
+    func `Many writers share commits and lose no write`(_ keepsStatements: Bool) async throws {
         let commits = Locked<[Int]>([])
         let database = try await SharedPostgreSQL.database().open(
             keepsStatements: keepsStatements, onCommit: { commit in commits.withLock { $0.append(commit.writes) } })
@@ -20,7 +20,7 @@ struct `Group commit on a server` {
         #expect(commits.withLock { $0.count } < 200)
     }
 
-    @Test func `A closure that throws before it writes touches nobody`() async throws {
+    @Test func `A closure that throws before it writes affects no other closure`() async throws {
         let commits = Locked<[Int]>([])
         let database = try await SharedPostgreSQL.database().open(
             onCommit: { commit in commits.withLock { $0.append(commit.writes) } })
@@ -31,11 +31,11 @@ struct `Group commit on a server` {
         try await eventually { commits.withLock { $0 } == [3] }
     }
 
-    @Test func `A closure that throws after it wrote is undone alone`() async throws {
+    @Test func `A closure that throws after a write is rolled back alone`() async throws {
         try await EitherEngine.expectUndoneAlone(try await SharedPostgreSQL.database().open())
     }
 
-    @Test func `What breaks a rule fails alone, whether it is told at once or at the end`() async throws {
+    @Test func `A closure that violates a constraint fails alone, at once or at the end`() async throws {
         let database = try await SharedPostgreSQL.database().open()
         let results = try await database.together([
             Self.add("a"),
@@ -53,7 +53,7 @@ struct `Group commit on a server` {
         #expect(try await database.names() == ["a", "b", "c"])
     }
 
-    @Test func `An error that a closure swallows fails it, since its transaction is lost`() async throws {
+    @Test func `A closure that catches an error still fails, because its transaction is lost`() async throws {
         let database = try await SharedPostgreSQL.database().open()
         let swallowing: @Sendable (Connection) throws -> Void = { db in
             try db.execute("INSERT INTO thing (name) VALUES ('b')")
@@ -68,7 +68,7 @@ struct `Group commit on a server` {
         #expect(try await database.names() == ["a", "c"])
     }
 
-    @Test func `An error that nobody waited for is not the next one's`() async throws {
+    @Test func `An error of an unread result does not affect the next closure`() async throws {
         let database = try await SharedPostgreSQL.database().open()
         try await database.add("a")
         for number in 0..<3 {
@@ -83,7 +83,7 @@ struct `Group commit on a server` {
         #expect(try await database.names() == ["a", "0", "1", "2"])
     }
 
-    @Test func `Closures that only write wait for the server once, all together`() async throws {
+    @Test func `Closures that only write share one round trip`() async throws {
         let database = try await SharedPostgreSQL.database().open()
         let roundTrips: @Sendable (Connection) -> Int = { ($0 as? PostgreSQLConnection)?.roundTrips ?? 0 }
         try await database.add("first")
@@ -94,7 +94,7 @@ struct `Group commit on a server` {
     }
 
     @Test(arguments: [true, false])
-    func `What is asked is answered as things stood, and may be read after the commit`(_ keepsStatements: Bool)
+    func `A question is answered with its state at that time, and may be read after the commit`(_ keepsStatements: Bool)
         async throws
     {
         try await EitherEngine.expectAnswersLater(
@@ -102,12 +102,14 @@ struct `Group commit on a server` {
     }
 
     @Test(arguments: [true, false])
-    func `One statement for many lists of values does what one for each does`(_ keepsStatements: Bool) async throws {
+    func `One statement for many lists of values has the effect of one statement each`(_ keepsStatements: Bool)
+        async throws
+    {
         try await EitherEngine.expectSets(try await SharedPostgreSQL.database().open(keepsStatements: keepsStatements))
     }
 
     @Test
-    func `All that is asked before somebody reads an answer takes one wait, and what is read after the commit none`()
+    func `All questions before the first read take one round trip, and reads after the commit take none`()
         async throws
     {
         let commits = Locked<[Int]>([])
@@ -124,7 +126,7 @@ struct `Group commit on a server` {
         try await eventually { commits.withLock { $0 } == [2] }
     }
 
-    @Test func `Neither side blocks the other when both have much to say`() async throws {
+    @Test func `Large amounts of data in both directions cause no deadlock`() async throws {
         try await Self.expectNoBlock(try await SharedPostgreSQL.database().open())
     }
 

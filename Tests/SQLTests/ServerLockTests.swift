@@ -8,7 +8,7 @@ import Testing
 struct `Locks of others on a server` {
     private let home: PostgreSQLDatabase
     private let database: Database
-    /// How many times the closure ran.
+    /// The number of runs of the closure.
     private let runs = Locked(0)
 
     init() async throws {
@@ -30,7 +30,7 @@ struct `Locks of others on a server` {
         return !waiting.isEmpty
     }
 
-    @Test func `A write that another session's lock is in the way of is done once that is gone`() async throws {
+    @Test func `A write that is blocked by another session's lock is done after its release`() async throws {
         let holder = Task { [home] in
             _ = try? await home.query("UPDATE thing SET size = 1 WHERE name = 'a'; SELECT pg_sleep(600)")
         }
@@ -50,7 +50,7 @@ struct `Locks of others on a server` {
         #expect(try await home.query("SELECT size FROM thing ORDER BY id") == [["2"], ["0"]])
     }
 
-    @Test func `Writes of all nodes are told within their patience that others hold what they want`() async throws {
+    @Test func `Blocked writes of all nodes fail within their patience`() async throws {
         let limits = PostgreSQLWriter.Limits(heartbeat: 3_600_000, patience: 1500)
         let nodes = try (1...3).map { try home.open(node: "\($0)", limits: limits) }
         let holder = Task { [home] in
@@ -79,7 +79,7 @@ struct `Locks of others on a server` {
         #expect(try await database.names() == ["a", "b", "f", "g", "h"])
     }
 
-    @Test func `A node whose writes wait for others' locks says that it lives`() async throws {
+    @Test func `A node with blocked writes renews its lease`() async throws {
         let node = try home.open(
             node: "patient", limits: .init(heartbeat: 3000, patience: 60_000))
         try await node.add("c")
@@ -110,12 +110,12 @@ struct `Locks of others on a server` {
         await holder.value
     }
 
-    @Test func `A node that takes nothing of what the server sends loses its turn`() async throws {
+    @Test func `A node that does not read the server's data loses its turn`() async throws {
         let proxy = try CuttingProxy(to: home.server.port)
         let stuck = try home.open(node: "stuck", through: proxy)
         async let lost: Void = stuck.write { [self] db in
             guard count() == 1 else { return }
-            // More than all buffers between the two hold, and slowly.
+            // More bytes than all buffers between the two hold, and slowly.
             _ = try db.all("SELECT repeat('x', 100000), pg_sleep(0.001) FROM generate_series(1, 5000)") {
                 $0.text(0).utf8.count
             }
@@ -132,7 +132,7 @@ struct `Locks of others on a server` {
         #expect(runs.withLock { $0 } == 2)
     }
 
-    @Test func `A write that a deadlock undid is done again`() async throws {
+    @Test func `A write is repeated after a deadlock`() async throws {
         let gate = Gate()
         async let write: Void = database.write { [self] db in
             let isFirst = count() == 1
@@ -152,12 +152,12 @@ struct `Locks of others on a server` {
         gate.open()
         try await write
         _ = try await other
-        // Once more for each time that it takes the first row back before the other has it.
+        // One more run for each time that the transaction is rolled back before the other one has the lock.
         #expect(runs.withLock { $0 } >= 2)
         #expect(try await home.query("SELECT size FROM thing") == [["11"], ["11"]])
     }
 
-    @Test func `A transaction that cannot be put in a row with others is done again`() async throws {
+    @Test func `A write is repeated after a serialization failure`() async throws {
         try await database.write { [self] db in
             guard count() == 1 else { return try db.execute("UPDATE thing SET size = 5") }
             _ = try db.change("DO $$ BEGIN RAISE EXCEPTION 'others' USING ERRCODE = '40001'; END $$")
@@ -166,14 +166,14 @@ struct `Locks of others on a server` {
         #expect(try await home.query("SELECT size FROM thing") == [["5"], ["5"]])
     }
 
-    @Test func `A transaction of a node that has vanished lets go of its rows`() async throws {
+    @Test func `A transaction of a vanished node releases its rows`() async throws {
         let limit = try await database.write { db in
             try db.first("SELECT current_setting('idle_in_transaction_session_timeout')") { $0.text(0) }
         }
         #expect(limit == "5s")
     }
 
-    @Test func `A division by zero is the closure's own, and not taken for a place that was lost`() async throws {
+    @Test func `A division by zero is an error of the closure, not a lost place`() async throws {
         await #expect(throws: SQLError(.postgresql("22012"), "division by zero")) {
             try await database.write { db in try db.execute("UPDATE thing SET size = size / 0 WHERE name = 'a'") }
         }

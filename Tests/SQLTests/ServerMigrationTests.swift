@@ -12,10 +12,10 @@ struct `Migrations on a server` {
 
     private func open(_ migrations: [Migration]) throws -> Database { try home.open(migrations: migrations) }
 
-    @Test func `Go forward and keep what is there`() async throws { try await EitherEngine.expectForward(open) }
+    @Test func `Migrations run forward and keep the rows`() async throws { try await EitherEngine.expectForward(open) }
 
     @Test(arguments: ["read committed", "serializable"])
-    func `Many at once do each of them once`(_ isolation: String) async throws {
+    func `Concurrent nodes run each migration once`(_ isolation: String) async throws {
         try await home.query("ALTER DATABASE \(home.name) SET default_transaction_isolation = '\(isolation)'")
         let first = Migration(version: 3, sql: "CREATE TABLE entry (number INTEGER); INSERT INTO entry VALUES (1);")
         let last = Migration(version: 4, sql: "INSERT INTO entry VALUES (2); SELECT pg_sleep(0.1);")
@@ -31,15 +31,15 @@ struct `Migrations on a server` {
         #expect(try await home.query("SELECT version FROM schema_version") == [["4"]])
     }
 
-    @Test func `A schema of a newer program is refused and left alone`() throws {
+    @Test func `A newer schema is refused and left unchanged`() throws {
         try EitherEngine.expectNewerRefused(open)
     }
 
-    @Test func `A schema older than the first step is refused and left alone`() throws {
+    @Test func `A schema older than the first step is refused and left unchanged`() throws {
         try EitherEngine.expectOlderRefused(open)
     }
 
-    @Test func `One that fails is undone whole and says which it was`() async throws {
+    @Test func `A failed migration is rolled back and named`() async throws {
         try await EitherEngine.expectUndoneWhole(#"relation "nowhere" does not exist"#, open)
         #expect(try await home.query("SELECT 1 FROM pg_tables WHERE schemaname = 'public'").isEmpty)
         #expect(try await home.open().names() == [])

@@ -11,7 +11,7 @@ struct `Nodes of a server` {
 
     init() async throws { home = try await SharedPostgreSQL.database() }
 
-    /// A node that another takes the place of, and how it ends.
+    /// A node whose place another process takes, and the reason of its end.
     private func openDoomed() throws -> (database: Database, fatal: Locked<SQLError?>) {
         let fatal = Locked<SQLError?>(nil)
         let database = try home.open(
@@ -34,7 +34,7 @@ struct `Nodes of a server` {
         database.close()
     }
 
-    @Test func `Whoever loses its place to a process of its name stores nothing more and ends`() async throws {
+    @Test func `A node that loses its place to a process of its name stores nothing more and ends`() async throws {
         let (first, fatal) = try openDoomed()
         try await first.add("a")
         let second = try home.open()
@@ -44,7 +44,7 @@ struct `Nodes of a server` {
         #expect(try await second.names() == ["a", "b", "c"])
     }
 
-    @Test func `Whoever lost its place ends without being asked to write`() async throws {
+    @Test func `A node that lost its place ends even without a write`() async throws {
         let fatal = Locked<SQLError?>(nil)
         let first = try home.open(
             limits: .init(heartbeat: 50),
@@ -59,12 +59,12 @@ struct `Nodes of a server` {
     }
 
     @Test(arguments: [true, false])
-    func `A node says that it lives, whether it has nothing to do or nothing to write`(_ isIdle: Bool) async throws {
+    func `A node renews its lease, whether it is idle or only reads`(_ isIdle: Bool) async throws {
         let database = try home.open(limits: .init(heartbeat: 300))
         try await home.query("UPDATE holder SET signed_at = '2000-01-01'")
         let isOver = Locked(false)
         async let writes: Void = {
-            // More often than it would rest.
+            // Shorter pauses than a heartbeat's.
             while !isIdle, !isOver.withLock({ $0 }) {
                 try await database.write { _ in }
                 try await Task.sleep(for: .milliseconds(10))

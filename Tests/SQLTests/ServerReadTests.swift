@@ -10,11 +10,11 @@ struct `Reads on a server` {
 
     init() async throws { home = try await SharedPostgreSQL.database() }
 
-    @Test func `A closure that reads sees one moment`() async throws {
+    @Test func `A closure that reads sees one snapshot`() async throws {
         try await EitherEngine.expectOneMoment(home.open())
     }
 
-    @Test func `A closure that reads cannot write, and is told so`() async throws {
+    @Test func `A closure that reads cannot write, and gets an error`() async throws {
         let database = try home.open(readers: 1)
         await #expect(throws: SQLError.self) {
             try await database.read { try $0.execute("INSERT INTO thing (name) VALUES ('a')") }
@@ -25,12 +25,12 @@ struct `Reads on a server` {
         #expect(try await database.names() == [])
     }
 
-    @Test func `An error of one read is not the next one's`() async throws {
+    @Test func `An error of one read does not affect the next one`() async throws {
         let database = try home.open(readers: 1)
         for _ in 0..<3 {
             await #expect(throws: SQLError.self) { try await database.read { try $0.exists("SELECT 1 / 0") } }
             await #expect(throws: SQLError.self) {
-                // Swallowed, but what it read besides may be of no use.
+                // The error is caught, but the rest of the read is useless.
                 try await database.read { _ = try? $0.exists("SELECT 1 / 0") }
             }
             #expect(try await database.names() == [])
@@ -45,7 +45,7 @@ struct `Reads on a server` {
         }
         #expect(error?.isInterrupted == true)
         #expect(ContinuousClock.now - start < .seconds(30))
-        // On a busy machine a read may take longer than it may here.
+        // On a busy machine a read may exceed its limit.
         try await eventually("the next read is answered") { (try? await database.names()) == [] }
         try await eventually("the server gives up", within: .seconds(30)) {
             try await home.query(
@@ -54,12 +54,12 @@ struct `Reads on a server` {
         }
     }
 
-    @Test func `A read is interrupted though the network stands still`() async throws {
+    @Test func `A read is interrupted even if the network is down`() async throws {
         let proxy = try CuttingProxy(to: home.server.port)
         let database = try home.open(through: proxy, readers: 1, longestRead: .milliseconds(500))
         #expect(try await database.names() == [])
         proxy.hold(true)
-        // So that nothing waits for ever.
+        // Prevents an endless wait.
         let release = Task {
             try await Task.sleep(for: .seconds(30))
             proxy.hold(false)

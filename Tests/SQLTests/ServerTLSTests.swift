@@ -9,7 +9,7 @@ import Testing
         if: PostgreSQL.isAvailable && access("/usr/bin/openssl", X_OK) == 0,
         "PostgreSQL or openssl is not installed: scripts/install-packages test"))
 struct `A server with TLS` {
-    @Test func `Is spoken to by TLS, and only with the certificate that is expected`() async throws {
+    @Test func `A TLS connection requires the expected certificate`() async throws {
         let server = try await PostgreSQL.withTLS()
         let home = try await server.database()
         let database = try home.open(options: "?sslmode=verify-full&sslrootcert=\(server.certificate)")
@@ -24,7 +24,7 @@ struct `A server with TLS` {
             try home.open(options: "?sslmode=verify-full&sslrootcert=\(stranger.certificate)")
         }
         #expect(error?.code == .unreachable && error?.message.contains("certificate verify failed") == true)
-        // A network that answers in the server's place and takes no TLS gets no word of ours.
+        // The client sends nothing to an impostor without TLS.
         let plain = try await SharedPostgreSQL.database()
         let refused = #expect(throws: SQLError.self) { try plain.open(options: "?sslmode=require") }
         #expect(refused?.code == .unreachable && refused?.message.contains("does not support SSL") == true)

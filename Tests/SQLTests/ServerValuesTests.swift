@@ -17,7 +17,7 @@ struct `Values on a server` {
             """)
 
     @Test(arguments: [true, false])
-    func `Values of all types come back as they went in`(_ keepsStatements: Bool) async throws {
+    func `Values of all types survive a round trip`(_ keepsStatements: Bool) async throws {
         let home = try await SharedPostgreSQL.database()
         let database = try home.open(keepsStatements: keepsStatements, migrations: [Self.table])
         let absent: String? = nil
@@ -43,7 +43,7 @@ struct `Values on a server` {
             try db.forEach("SELECT number, ratio, name, body FROM record WHERE id < 6 ORDER BY id") { row in
                 #expect(row.integer("number") == numbers[index])
                 #expect(row.real("ratio").bitPattern == ratios[index].bitPattern)
-                // PostgreSQL has no such character in text.
+                // PostgreSQL does not support this character in text.
                 #expect(row.textOrNil("name") == names[index].replacing("\0", with: "?"))
                 let isSame = row.blobOrNil("body") == bodies[index]
                 #expect(isSame)
@@ -67,7 +67,7 @@ struct `Values on a server` {
     }
 
     @Test(arguments: [true, false])
-    func `A statement inside the loop over its own rows is another one`(_ keepsStatements: Bool) async throws {
+    func `A nested use of a statement is a statement of its own`(_ keepsStatements: Bool) async throws {
         let home = try await SharedPostgreSQL.database()
         let database = try home.open(keepsStatements: keepsStatements)
         @Sendable func countdown(_ db: Connection, _ from: Int) throws(SQLError) -> [Int] {
@@ -84,7 +84,7 @@ struct `Values on a server` {
         #expect(seen == [1, 0, 0, 10, 10, 1, 11, 0, 0, 10, 10, 11])
     }
 
-    @Test func `Rows are looked at until the closure has enough`() async throws {
+    @Test func `Reading stops when the closure has enough rows`() async throws {
         let database = try await SharedPostgreSQL.database().open()
         for name in ["a", "b", "c"] { try await database.add(name) }
         try await database.read { db in
@@ -101,7 +101,7 @@ struct `Values on a server` {
         }
     }
 
-    @Test func `Changes and the number of a new row are told`() async throws {
+    @Test func `The numbers of changes and of a new row are returned`() async throws {
         let database = try await SharedPostgreSQL.database().open()
         try await database.write { db in
             let ids = try ["a", "b"].map { try db.insert("INSERT INTO thing (name) VALUES (?1)", $0) }
@@ -115,7 +115,7 @@ struct `Values on a server` {
     }
 
     @Test(arguments: [true, false])
-    func `Statements are left on the server only where they may be`(_ keepsStatements: Bool) async throws {
+    func `Prepared statements stay on the server only if permitted`(_ keepsStatements: Bool) async throws {
         let database = try await SharedPostgreSQL.database().open(keepsStatements: keepsStatements)
         try await database.add("a")
         let left = try await database.write {

@@ -7,7 +7,7 @@ import Testing
 @Suite struct `Statements` {
     private enum Colour: String, SQLBindable { case red, blue }
 
-    @Test func `Values of all types come back as they went in`() async throws {
+    @Test func `Values of all types survive a round trip`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let absent: String? = nil
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `Columns are found by their names in each statement`() async throws {
+    @Test func `Columns are found by name in each statement`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let sums = try await database.write { db in
@@ -50,7 +50,7 @@ import Testing
         #expect(blob == .some([]))
     }
 
-    @Test func `A statement inside the loop over its own rows is another one`() async throws {
+    @Test func `A nested use of a statement is a statement of its own`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         @Sendable func countdown(_ db: Connection, _ from: Int) throws(SQLError) -> [Int] {
@@ -66,7 +66,7 @@ import Testing
         #expect(seen == [1, 0, 10, 11, 0, 10])
     }
 
-    @Test func `forEach stops when told to`() async throws {
+    @Test func `The loop stops when its closure returns false`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let seen = try await database.read { db in
@@ -80,7 +80,7 @@ import Testing
         #expect(seen == [1, 2])
     }
 
-    @Test func `A writing statement runs to its end though one row is wanted`() async throws {
+    @Test func `A writing statement runs to its end even if one row is read`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let first = try await database.write { db in
@@ -90,7 +90,7 @@ import Testing
         #expect(try await database.names() == ["a", "b", "c"])
     }
 
-    @Test func `A statement works again after it failed`() async throws {
+    @Test func `A statement works again after a failure`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let results = try await database.write { db in
@@ -110,7 +110,7 @@ import Testing
         #expect(try await database.names() == ["a", "b"])
     }
 
-    @Test func `Changes and the number of a new row are told`() async throws {
+    @Test func `The numbers of changes and of a new row are returned`() async throws {
         let folder = TemporaryFolder()
         let database = try folder.open()
         let (id, changes) = try await database.write { db in

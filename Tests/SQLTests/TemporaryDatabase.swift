@@ -14,7 +14,7 @@ extension TemporaryFolder {
 }
 
 extension Migration {
-    /// The schema most tests use.
+    /// The schema of most tests.
     static let things = [
         Migration(
             version: 1,
@@ -37,6 +37,6 @@ extension Database {
 }
 
 extension SQLError {
-    /// SQLite's result code without what the extended one adds: its low eight bits.
+    /// The primary result code of SQLite: the low eight bits of the extended one.
     var primary: Int32? { if case .sqlite(let code) = code { code & 0xFF } else { nil } }
 }

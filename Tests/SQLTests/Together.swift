@@ -2,9 +2,9 @@ import SQL
 import TestSupport
 
 extension Database {
-    /// Makes `closures` wait behind one that holds the writing thread, so that they share one commit.
+    /// Queues `closures` after one that holds the writing thread, so that they share one commit.
     ///
-    /// - Parameter inOrder: Whether each waits before the next comes.
+    /// - Parameter inOrder: Whether each is queued before the next one.
     func together(
         inOrder: Bool = true, _ closures: [@Sendable (Connection) throws -> Void]
     ) async throws -> [Result<Void, any Error>] {

@@ -32,7 +32,7 @@ final class AgendaTests {
             CurrentConditions.Snapshot(conditions: conditions, load: nil, now: time ?? now), room)
     }
 
-    /// One round over lanes that may all be seen at once, as the scheduler makes it.
+    /// One round of the scheduler over lanes that fit into one window.
     @discardableResult
     private func round(
         over lanes: [QueuedLane] = [], suspect: (task: TaskID, lane: QueuedLane)? = nil, at time: Timestamp? = nil
@@ -61,10 +61,10 @@ final class AgendaTests {
     @discardableResult
     private func endWaits(at time: Timestamp) -> TaskID? { agenda.endWaits(at: time) }
 
-    // MARK: Looks at the queue
+    // MARK: Scans of the queue
 
     @Test
-    func `A queue that was seen whole is looked at again when something changes`() throws {
+    func `A completely scanned queue is scanned again after a change`() throws {
         #expect(agenda.hasWork(.anything, at: now))
         try round()
         #expect(agenda.look == .nothing && !agenda.hasWork(.anything, at: now))
@@ -73,7 +73,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `A change during a look has all of it looked at once more`() throws {
+    func `A change during a scan causes one more complete scan`() throws {
         _ = begin()
         agenda.lookAgain()
         _ = agenda.endRound(at: QueueCursor(), isWhole: true, claimed: [])
@@ -83,7 +83,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `A change between two parts of a look is not forgotten at its end`() throws {
+    func `A change between two parts of a scan causes one more scan`() throws {
         _ = begin()
         _ = agenda.endRound(at: partway(), isWhole: false, claimed: [])
         #expect(agenda.look == .rest)
@@ -94,20 +94,20 @@ final class AgendaTests {
     }
 
     @Test
-    func `A look goes on while all that was free was taken, and after a commit that failed`() {
+    func `A scan continues while all free slots were used, and after a failed commit`() {
         _ = begin()
         _ = agenda.endRound(at: QueueCursor(), isWhole: true, claimed: (1...8).map { TaskID($0) })
         #expect(agenda.look == .rest)
         #expect(begin() == QueueCursor())
-        // Its commit failed: the next one begins.
+        // The round's commit failed: the next round begins.
         #expect(agenda.wantsTasks(.anything))
         #expect(begin() == QueueCursor())
     }
 
-    // MARK: Places
+    // MARK: Slots
 
     @Test
-    func `What starts keeps to the limits of the service, of the host and of the session`() throws {
+    func `Claims respect the limits of the service, the host and the session`() throws {
         let lanes = [lane(1, queued: 9), lane(2, app: 2, queued: 9), lane(3, app: 3, queued: 9)]
         #expect(try round(over: lanes).count == 4)
         #expect(agenda.room(at: "https://a.example:443", for: AppID(4)) == 0)
@@ -119,7 +119,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `While no slot is free the queue is looked at now and then, for apps that wait`() throws {
+    func `Without a free slot the queue is scanned now and then, for apps that wait`() throws {
         agenda = Agenda(maximumTransfers: 2, maximumTransfersPerHost: 4)
         try round(over: [lane(1, queued: 9)])
         #expect(agenda.freeSlots(.anything) == 0)
@@ -142,7 +142,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `Apps take turns`() throws {
+    func `Apps alternate`() throws {
         agenda = Agenda(maximumTransfers: 1, maximumTransfersPerHost: 4)
         var order: [Int64] = []
         for _ in 0..<4 {
@@ -161,7 +161,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `Deletions count as transfers and take a quarter of the places`() throws {
+    func `Deletions count as transfers and use a quarter of the slots`() throws {
         let deletion = FairShare.Lane(
             app: 1, session: 1, host: "https://a.example:443", priority: 0, ready: 0, running: 1, limit: 1)
         for exchange in 1...2 as ClosedRange<UInt64> {
@@ -208,7 +208,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `Where other nodes have the store a connection begins once its place is stored, and gives it back`() throws {
+    func `With many nodes a connection begins after its slot is stored, and releases it`() throws {
         agenda = Agenda(maximumTransfers: 8, maximumTransfersPerHost: 4, isShared: true)
         try round()
         #expect(!agenda.claimsPlaces)
@@ -232,7 +232,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `A connection's place goes on to the next while nobody may be waiting there`() throws {
+    func `A connection's slot passes to the next one while no task may be waiting for it`() throws {
         try round()
         #expect(begin(connection: 1, limit: 3))
         #expect(pass(connection: 1, to: 2))
@@ -242,7 +242,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `While it drains nothing begins`() {
+    func `A draining node begins no transfer`() {
         agenda.drain()
         #expect(!agenda.hasWork(.anything, at: now) && !agenda.takesDeletion(.anything))
         #expect(begin() == nil)
@@ -251,7 +251,7 @@ final class AgendaTests {
     // MARK: Due times
 
     @Test
-    func `A moment that comes has a commit made and the queue looked at`() throws {
+    func `A due time causes a commit and a scan of the queue`() throws {
         try round()
         agenda.note(due: now + .seconds(5))
         #expect(agenda.next == now + .seconds(5))
@@ -268,7 +268,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `A due time is asked for anew after each commit, seldom while there is work`() {
+    func `The due time is queried after each commit, rarely while there is work`() {
         #expect(asksDueTime(isIdle: true, monotonic: 1000))
         #expect(!asksDueTime(isIdle: true, monotonic: 2000))
         agenda.commitBegins()
@@ -284,7 +284,7 @@ final class AgendaTests {
     // MARK: Holds
 
     @Test
-    func `A lane that waits for conditions is looked at when they may be waived`() throws {
+    func `A lane that waits for conditions is scanned when they may be waived`() throws {
         conditions.power.external = false
         let patience = Conditions.Patience(began: now, resourceTimeout: .seconds(400))
         let waiting = lane(1, .discretionary, patience)
@@ -297,7 +297,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `An origin that asked for calm is left alone, by others for a minute`() throws {
+    func `An origin that requested a pause gets no requests, for a minute from other apps`() throws {
         agenda.pause("https://a.example:443", for: .seconds(90), app: AppID(1), at: now)
         let lanes = [lane(1), lane(2, app: 2), lane(3, app: 1, origin: "https://b.example:443")]
         #expect(try round(over: lanes) == [3])
@@ -315,7 +315,7 @@ final class AgendaTests {
     // MARK: Tasks that run alone
 
     @Test
-    func `A suspect waits until nothing else runs, and then nothing runs beside it`() throws {
+    func `A suspect waits until no transfer runs, and then runs alone`() throws {
         let suspect = (task: TaskID(9), lane: lane(9, origin: "https://c.example:443"))
         try round(over: [lane(1)])
         agenda.lookAgain()
@@ -335,7 +335,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `A suspect that ends gives others as long as it took before the next one`() throws {
+    func `After a suspect the other tasks run for as long as it did`() throws {
         let suspect = (task: TaskID(9), lane: lane(9, origin: "https://c.example:443"))
         try round(suspect: suspect)
         let end = now + .seconds(4)
@@ -348,7 +348,7 @@ final class AgendaTests {
     }
 
     @Test
-    func `A suspect that has run for long enough is cleared, and others go on beside it`() throws {
+    func `A suspect that has run long enough is cleared, and other tasks start`() throws {
         try round(suspect: (TaskID(9), lane(9)))
         #expect(agenda.next == now + Quarantine.trial)
         #expect(endWaits(at: now + .seconds(1)) == nil)

@@ -4,7 +4,7 @@ import Testing
 @testable import Transfers
 
 struct BodyWritersTests {
-    @Test func `So many bodies are written at a time, and each makes room when it is over`() throws {
+    @Test func `The number of concurrent body writers is limited, and each end frees a slot`() throws {
         let writers = BodyWriters()
         var permits = try (0..<BodyWriters.most).map { _ in try writers.take() }
         #expect(throws: TooManyBodies.self) { try writers.take() }
@@ -15,7 +15,7 @@ struct BodyWritersTests {
         _ = try writers.take()
     }
 
-    @Test func `The notes of bodies under way are kept, until they are let go`() throws {
+    @Test func `The rows of bodies in flight are kept until their release`() throws {
         let writers = BodyWriters()
         var permit: BodyWriters.Permit? = try writers.take()
         permit?.keep(row: 7)

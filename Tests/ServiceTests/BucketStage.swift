@@ -8,7 +8,7 @@ import TransferEngine
 @testable import Transfers
 
 extension BucketClient {
-    /// Talks to a store on loopback.
+    /// A client of a store on loopback.
     static func stage(_ store: ObjectStore, prefix: String = "p/") throws -> BucketClient {
         let endpoint = ParsedURL(
             text: "http://127.0.0.1:\(store.port)/", isSecure: false, host: "127.0.0.1", port: store.port)
@@ -18,12 +18,12 @@ extension BucketClient {
             exchanges: try Exchanges(log: .none), egress: EgressPolicy(allowed: ServiceStage.loopback), clock: .system)
     }
 
-    /// The bucket of contents of a service.
+    /// The client as the bucket of contents of a service.
     var asContents: ContentsBucket { ContentsBucket(self, folder: "ours", clock: .system, log: .none) }
 }
 
 extension TaskSpecification {
-    /// Has the content become the object `k` of the bucket `b`.
+    /// Sets the destination of the content to the object `k` of the bucket `b`.
     mutating func writeObject(replace: Bool = true) {
         var destination = ObjectDestination()
         (destination.bucket, destination.key, destination.replace) = ("b", "k", replace)

@@ -7,7 +7,7 @@ import Testing
 @testable import Service
 @testable import Transfers
 
-/// Conditions and discretion with a clock that the test turns.
+/// Conditions and discretion with a clock that the test advances.
 @Suite(.serialized)
 struct ConditionsTests {
     /// A running service at Friday, 2027-01-15, 08:00 UTC.
@@ -19,20 +19,20 @@ struct ConditionsTests {
         try await ServiceStage.run(clock: clock.clock, configured: configure) { try await body($0, clock) }
     }
 
-    /// Turns the clock, and has the scheduler and the janitor look at it.
+    /// Advances the clock, and wakes the scheduler and the janitor.
     static func advance(_ seconds: Int64, _ clock: ManualClock, _ stage: ServiceStage) {
         clock.advance(by: seconds * 1000)
         stage.service.inbox.bell.ring()
         stage.service.outlet.janitor.bell.ring()
     }
 
-    /// Discretionary, and patient with an origin for which hours pass in a moment.
+    /// A discretionary configuration for an origin for which hours pass in a moment.
     static func discretionary(_ configuration: inout SessionConfiguration) {
         configuration.isDiscretionary = true
         configuration.timeoutIntervalForRequest = 86_400
     }
 
-    @Test func `A window that closes stops what runs, resumable, until it opens again`() async throws {
+    @Test func `A window that closes stops transfers, resumable, until it opens again`() async throws {
         try await Self.run { stage, clock in
             var conditions = Conditions()
             conditions.windows = [ServiceWindow(from: 7 * 60, to: 9 * 60)]
@@ -57,7 +57,7 @@ struct ConditionsTests {
             #expect(try await stage.service.task(eager.number, in: other.id).phase == .active)
             gate.open()
             #expect(try await stage.completed(eager).outcome == .succeeded)
-            // Nothing but the clock wakes it on the next morning.
+            // Only the clock wakes it on the next morning.
             Self.advance(22 * 3600, clock, stage)
             let done = try await stage.completed(task)
             #expect(try await stage.bytes(done) == Content.bytes(seed: 1, length: 1 << 20))
@@ -65,7 +65,7 @@ struct ConditionsTests {
         }
     }
 
-    @Test func `What a task demands relaxes as its time runs out, and in the last quarter it runs`() async throws {
+    @Test func `A task's demands relax with its remaining time, and in the last quarter it runs`() async throws {
         try await Self.run { stage, clock in
             var worst = Conditions()
             worst.power.external = false
@@ -96,7 +96,7 @@ struct ConditionsTests {
         }
     }
 
-    @Test func `Without reachability nothing runs, however urgent, and the time runs out`() async throws {
+    @Test func `Without reachability no task runs, however urgent, and its time elapses`() async throws {
         try await Self.run { stage, clock in
             var cut = Conditions()
             cut.network.reachable = false
@@ -155,7 +155,7 @@ struct ConditionsTests {
                 tasks += try await stage.create(stage.order("/a"), in: try await stage.session(name))
             }
             for task in tasks { #expect(try await stage.completed(task).outcome == .succeeded) }
-            // 1,200,000 bytes at 400,000 a second, less a first burst of a second's worth.
+            // 1,200,000 bytes at 400,000 a second, minus the first burst of one second.
             #expect(ContinuousClock.now - start > .milliseconds(1500))
         }
     }

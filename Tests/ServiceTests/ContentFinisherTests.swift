@@ -45,7 +45,7 @@ struct ContentFinisherTests {
     }
 
     @Test
-    func `Short contents need no disk, unless they are to be moved`() async throws {
+    func `Short contents need no disk, unless they have a destination`() async throws {
         let (finisher, _) = try await finisher()
         let source = Judgement.ContentSource.bytes([1], digest: [2])
         let result = TaskResult(progress: TaskProgress())
@@ -75,7 +75,7 @@ struct ContentFinisherTests {
     }
 
     @Test
-    func `What was there already is digested before it counts`() async throws {
+    func `The existing bytes are digested before they count`() async throws {
         let (finisher, _) = try await finisher()
         folder.write(bytes, to: "partial/5")
         for algorithm in DigestAlgorithm.allCases {
@@ -91,7 +91,7 @@ struct ContentFinisherTests {
     }
 
     @Test
-    func `A root that is not there fails the task with -3000`() async throws {
+    func `A missing root fails the task with -3000`() async throws {
         let (finisher, _) = try await finisher()
         let moving = task { $0.destination = Destination(root: "r", path: "x", replace: false) }
         let verdict = try await finisher.finish(

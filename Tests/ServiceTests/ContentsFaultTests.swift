@@ -8,10 +8,10 @@ import Testing
 @testable import Service
 @testable import Transfers
 
-/// What the bucket of contents refuses, and what only looks like it.
+/// Refusals of the bucket of contents, and objects that look like refusals.
 struct ContentsFaultTests {
     @Test(arguments: ["NoSuchKey", "InternalError"])
-    func `An object that looks like a store's refusal is read as it is`(_ code: String) async throws {
+    func `An object that looks like a store's error is read unchanged`(_ code: String) async throws {
         let store = try ObjectStore()
         let bytes = Array("<Error><Code>\(code)</Code><Message>none</Message></Error>".utf8)
         store.put("p/k", bytes)
@@ -20,7 +20,7 @@ struct ContentsFaultTests {
         #expect(store.requests(.get).count == 1)
     }
 
-    @Test func `A node that the bucket refuses claims nothing and says so, until it is let in`() async throws {
+    @Test func `A node without access to the bucket claims nothing and reports so, until it has access`() async throws {
         let store = try ObjectStore()
         store.refuseAll(403, "SignatureDoesNotMatch")
         let contents = try BucketClient.stage(store).asContents
@@ -48,7 +48,7 @@ struct ContentsFaultTests {
     @Test(arguments: [
         (ObjectStore.Step.put, 100_000), (.create, 9 << 20), (.part, 9 << 20), (.complete, 9 << 20),
     ])
-    func `What only the operator mends is waited out, and charged to no task`(
+    func `A fault that only the operator can mend is waited out, and charges no task`(
         _ step: ObjectStore.Step, _ length: Int
     ) async throws {
         let store = try ObjectStore()
@@ -61,14 +61,15 @@ struct ContentsFaultTests {
             store.next(step, [.refuse(403, "AccessDenied"), .refuse(404, "NoSuchBucket")])
             let done = try await stage.completed(try await stage.create("/a", in: session))
             #expect(done.outcome == .succeeded, "\(String(describing: done.result?.error))")
-            // Where the last step was refused, all bytes had come: no other attempt was needed, and that one is not charged.
+            // If the last step was refused, all bytes had arrived: there was no other attempt, and the first is not
+            // charged.
             #expect(done.result?.progress.attempts.attempts == (step == .complete ? 0 : 1))
             let object = try #require(store.objects.first { $0.key.contains("/contents/") })
             #expect(object.value.bytes == Content.bytes(seed: 1, length: length))
         }
     }
 
-    @Test func `An upload whose body the bucket refuses to hand out is not charged`() async throws {
+    @Test func `An upload with a body that the bucket refuses is not charged`() async throws {
         let store = try ObjectStore()
         let contents = try BucketClient.stage(store).asContents
         try await ServiceStage.run(configured: { $0.contents = contents }) { stage in
@@ -92,7 +93,7 @@ struct ContentsFaultTests {
         }
     }
 
-    @Test func `A body on its way is kept for as long as its node lives`() async throws {
+    @Test func `The lease of a body in flight lasts as long as its node`() async throws {
         let store = try ObjectStore()
         var contents = try BucketClient.stage(store).asContents
         contents.bodyLease = .milliseconds(800)
@@ -111,7 +112,7 @@ struct ContentsFaultTests {
         }
     }
 
-    @Test func `A body of a node that died leaves its upload for a minute`() async throws {
+    @Test func `The upload of a dead node's body is aborted after a minute`() async throws {
         let store = try ObjectStore()
         let contents = try BucketClient.stage(store).asContents
         try await ServiceStage.run(configured: { $0.contents = contents }) { stage in

@@ -13,7 +13,9 @@ struct CookieTests {
 
     private let setsOne = Misbehaviour.header("Set-Cookie", "one=1; Path=/")
 
-    @Test func `What an answer sets the session's next request sends, and another session's does not`() async throws {
+    @Test func `A response's cookies are sent with the session's next request, and not with another session's`()
+        async throws
+    {
         let stage = try await ServiceStage.start()
         let origin = try OriginServer()
         origin.serve("/set", .text("x"), always: [setsOne])
@@ -25,7 +27,7 @@ struct CookieTests {
         #expect(cookies(origin, "/get") == ["one=1", nil])
     }
 
-    @Test func `Cookies outlive the service, sealed`() async throws {
+    @Test func `Cookies survive a restart, sealed`() async throws {
         let origin = try OriginServer()
         origin.serve("/set", .text("x"), always: [.header("Set-Cookie", "one=canary-cookie; Path=/")])
         origin.serve("/get", .text("x"))
@@ -43,7 +45,7 @@ struct CookieTests {
         await second.stop()
     }
 
-    @Test func `A reset empties the store, for good`() async throws {
+    @Test func `A reset deletes the cookies`() async throws {
         let origin = try OriginServer()
         origin.serve("/set", .text("x"), always: [setsOne])
         origin.serve("/get", .text("x"))
@@ -56,7 +58,7 @@ struct CookieTests {
         #expect(try await stage.service.store.sessions.cookies(of: session.id).isEmpty)
     }
 
-    @Test func `What another node did to a jar is read, unless this one has changed it since`() async throws {
+    @Test func `A node reads another node's changes to a jar, unless it has changed the jar itself`() async throws {
         let stage = try await ServiceStage.start()
         let store = stage.service.store
         stage.origin.serve("/set", .text("x"), always: [setsOne])
@@ -75,7 +77,7 @@ struct CookieTests {
         #expect(lines() == [own])
     }
 
-    @Test func `A request's own cookies win, and a session may send none`() async throws {
+    @Test func `A request's own cookies take precedence, and a session may send none`() async throws {
         let origin = try OriginServer()
         origin.serve("/set", .text("x"), always: [setsOne])
         origin.serve("/get", .text("x"))
@@ -94,7 +96,7 @@ struct CookieTests {
     @Test(arguments: [
         (SessionConfiguration.CookieAcceptPolicy.always, 1), (.never, 0), (.onlyFromMainDocumentDomain, 0),
     ])
-    func `The policy decides on the cookies of other domains`(
+    func `The policy decides on cookies of other domains`(
         _ policy: SessionConfiguration.CookieAcceptPolicy, _ count: Int
     ) async throws {
         let origin = try OriginServer()
@@ -106,8 +108,7 @@ struct CookieTests {
         #expect(try await stage.service.store.sessions.cookies(of: session.id).count == count)
     }
 
-    @Test func `A redirect to another origin gets the store's cookies for it, and none of the request's`() async throws
-    {
+    @Test func `A redirect to another origin gets that origin's cookies, and none of the request's`() async throws {
         let (origin, other) = (try OriginServer(), try OriginServer())
         origin.serve("/", .text(""), always: [.redirect("http://localhost:\(other.port)/get")])
         other.serve("/set", .text("x"), always: [.header("Set-Cookie", "theirs=1; Path=/")])
@@ -122,7 +123,7 @@ struct CookieTests {
         #expect(cookies(other, "/get") == ["theirs=1"])
     }
 
-    @Test func `Transfers at the same time lose no cookie of each other`() async throws {
+    @Test func `Concurrent transfers lose no cookie of each other`() async throws {
         let origin = try OriginServer()
         let gate = Gate()
         for number in 0..<5 {

@@ -10,7 +10,7 @@ import Testing
 @testable import Store
 @testable import Transfers
 
-/// How often a Swift task reads the monotonic clock.
+/// The number of times that a Swift task reads the monotonic clock.
 private enum ClockReads {
     @TaskLocal static var count: Locked<Int>?
 
@@ -22,12 +22,12 @@ private enum ClockReads {
         })
 }
 
-/// What becomes of a destination whose task is stopped while the content is on its way there.
+/// The destination of a task that is stopped during the move of its content.
 struct DestinationTests {
     private static let old: [UInt8] = [1, 2, 3]
     private static let content = Content.bytes(seed: 1, length: 100_000)
 
-    /// A content that is about to be moved to `a.bin` below a root, and the one thread that moves it.
+    /// A content before its move to `a.bin` below a root, and the only thread that moves files.
     private struct Move {
         let stage: ServiceStage
         let files: TemporaryFolder
@@ -77,7 +77,7 @@ struct DestinationTests {
         }
     }
 
-    /// Ways to stop a task, or a session with it.
+    /// Ways to stop a task, alone or with its session.
     private enum Stop: CaseIterable {
         case cancel, cancelAll, cancelProducingResumeData, newRequest, deletion
 
@@ -101,7 +101,7 @@ struct DestinationTests {
     }
 
     @Test(arguments: Stop.allCases)
-    private func `A stop behind the move of a content waits for the end of its task`(_ stop: Stop) async throws {
+    private func `A stop during the move of a content waits for the end of its task`(_ stop: Stop) async throws {
         try await run(in: TemporaryFolder(), clock: ClockReads.clock) { move in
             let verdict = try await move.finish()
             #expect(readFile(move.files.file("a.bin")) == Self.content)
@@ -112,7 +112,7 @@ struct DestinationTests {
                 isOver.withLock { $0 = true }
                 return result
             }
-            // A stop that waits looks at the clock again and again; one that does not wait is over.
+            // A stop that waits reads the clock repeatedly; another one has ended.
             try await eventually("the stop waits") { reads.withLock { $0 } > 8 || isOver.withLock { $0 } }
             try await service.outlet.handle(
                 service.store.tasks.settle([Settlement(task: move.task.id, verdict)], at: service.clock.now))
@@ -126,7 +126,7 @@ struct DestinationTests {
     }
 
     @Test
-    func `A cancel overtakes a move that gets nowhere`() async throws {
+    func `A cancellation overtakes a move that makes no progress`() async throws {
         let time = ManualClock()
         try await run(in: TemporaryFolder(), clock: time.clock) { move in
             _ = try await move.finish()
@@ -141,7 +141,7 @@ struct DestinationTests {
     }
 
     @Test(arguments: [false, true])
-    func `A start after a crash ends a task with the content that was moved, unless it has another request`(
+    func `A start after a crash completes a task with its moved content, unless it has another request`(
         isChanged: Bool
     ) async throws {
         try await run(in: TemporaryFolder()) { move in
@@ -160,7 +160,7 @@ struct DestinationTests {
     }
 
     @Test(arguments: [Stop.cancel, .deletion])
-    private func `A task that is over before its content is moved leaves the destination as it was`(
+    private func `A task that ends before its content is moved leaves the destination unchanged`(
         _ stop: Stop
     ) async throws {
         try await run(in: TemporaryFolder()) { move in
@@ -170,7 +170,7 @@ struct DestinationTests {
     }
 
     @Test
-    func `A task that is cancelled while it is copied to another filesystem leaves its destination as it was`()
+    func `A task that is cancelled during a copy to another filesystem leaves its destination unchanged`()
         async throws
     {
         let near = TemporaryFolder()

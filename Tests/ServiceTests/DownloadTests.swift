@@ -10,7 +10,7 @@ import Testing
 @Suite(.serialized)
 struct DownloadTests {
     @Test
-    func `Small contents are kept in the database, large ones in files, byte for byte`() async throws {
+    func `Small contents are stored in the database, large ones in files, byte for byte`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let sizes = [0, 1, 1000, 64 * 1024, 64 * 1024 + 1, 3 << 20]
@@ -36,7 +36,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `A cut download goes on where it was`() async throws {
+    func `A truncated download resumes`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let size = 2 << 20
@@ -57,7 +57,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `A resource that changed meanwhile begins anew and is told so`() async throws {
+    func `A download of a changed resource restarts, with an event`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let new = Resource.generated(seed: 2, length: 1 << 20)
@@ -88,7 +88,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `Suspend keeps the bytes, and resume goes on from them`() async throws {
+    func `Suspension keeps the bytes, and resumption continues from them`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -112,7 +112,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `Suspending and resuming at any moment loses nothing and gets nowhere stuck`() async throws {
+    func `Suspension and resumption at any moment lose nothing and never get stuck`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve(
@@ -133,7 +133,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `A new request takes the place of the one under way`() async throws {
+    func `A new request replaces the request in flight`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -151,7 +151,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `Redirects are followed and remembered`() async throws {
+    func `Redirects are followed and recorded`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"), always: [.redirect("/b", status: 301)])
@@ -173,7 +173,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `A final status is an outcome, or a failure where that was asked for`() async throws {
+    func `A final status is an outcome, or a failure if requested`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/404", .text("no", status: 404))
@@ -196,7 +196,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `More than the longest content fails, and its file goes`() async throws {
+    func `A content beyond the maximum length fails, and its file is removed`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .generated(seed: 1, length: 1 << 20), always: [.chunked(size: 60_000)])
@@ -208,7 +208,7 @@ struct DownloadTests {
     }
 
     @Test
-    func `A digest that does not fit restarts once`() async throws {
+    func `A wrong digest restarts the download once`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let good = Resource.generated(seed: 2, length: 200_000)

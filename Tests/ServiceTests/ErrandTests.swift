@@ -9,10 +9,10 @@ import Testing
 @testable import Store
 @testable import Transfers
 
-/// What the janitor does about files that nobody needs, and could not do.
+/// The janitor's handling of orphaned files and of failed errands.
 struct ErrandTests {
     @Test
-    func `A look-up that fails holds up no other errand, and is tried again`() async throws {
+    func `A failed query delays no other errand, and is retried`() async throws {
         let folder = TemporaryFolder()
         folder.makeFolder("data/partial")
         folder.write([1], to: "data/partial/canary")
@@ -33,9 +33,9 @@ struct ErrandTests {
     }
 
     @Test
-    func `A file that could not be removed stays noted, and is removed later`() async throws {
+    func `A file that could not be removed stays recorded, and is removed later`() async throws {
         try await ServiceStage.run { stage in
-            // A folder is nothing that is removed like a file.
+            // A folder cannot be removed like a file.
             let (file, path) = ("contents/4d/79", stage.folder.file("data/contents/4d/79"))
             #expect(mkdir(path, 0o700) == 0)
             let store = stage.service.store

@@ -6,7 +6,7 @@ import Testing
 @testable import Transfers
 
 struct FailureTests {
-    @Test func `A request whose file finds the disk's queue closed is told that the service stops`() {
+    @Test func `A request to the closed disk queue gets the error of a stopping service`() {
         guard case .service(.shuttingDown) = Failure(SystemError("queue", errno: ESHUTDOWN)) else {
             Issue.record("another failure")
             return

@@ -60,7 +60,7 @@ struct JudgeTests {
         return result
     }
 
-    /// Judges as the engine's thread and the scheduler do: the head's verdict first.
+    /// Judges like the engine's thread and the scheduler: the head's verdict first.
     private func judge(
         _ transfer: Transfer, _ result: ExchangeResult, canAsk: Bool = true
     ) -> (Judgement, TaskProgress) {
@@ -80,7 +80,7 @@ struct JudgeTests {
         return (outcome, result, source)
     }
 
-    @Test func `A connection from before that was closed costs no attempt, twice`() throws {
+    @Test func `A reused connection that was closed costs no attempt, twice`() throws {
         var transfer = try transfer()
         func outcome(_ fault: TransferFault, isReused: Bool = true, status: Int? = nil) -> String {
             let (judgement, progress) = judge(
@@ -113,7 +113,7 @@ struct JudgeTests {
             (200, 9, "POST", "failed"),
             (413, 9, "PUT", "httpError"), (404, 9, "PUT", "retry"), (404, 10, "PUT", "succeeded"),
         ] as [(Int, Int64, String, String)])
-    func `No success is taken from an origin that does not have the whole body`(
+    func `A success is refused from an origin that does not have the whole body`(
         _ status: Int, _ sent: Int64, _ method: String, _ end: String
     ) throws {
         let body = BodyLocation(storage: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
@@ -156,7 +156,7 @@ struct JudgeTests {
         }
     }
 
-    @Test func `A redirect that turned the upload into a GET leaves no body to send`() throws {
+    @Test func `After a redirect that turned the upload into a GET there is no body to send`() throws {
         let body = BodyLocation(storage: .bytes([1]), length: 1, digest: "")
         var transfer = try transfer(kind: .upload, body: body)
         transfer.request.method = "GET"
@@ -165,7 +165,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `A good answer finishes with its content and one attempt`() throws {
+    func `A success completes the task with its content and one attempt`() throws {
         let head = [("Content-Type", "text/html; charset=utf-8"), ("Content-Length", "2")]
         let (outcome, told, source) = try finished(judge(try transfer(), result(.complete, 200, head)).0)
         #expect(outcome == .succeeded)
@@ -178,7 +178,7 @@ struct JudgeTests {
     }
 
     @Test(arguments: [(301, "GET", false), (303, "GET", true), (307, "PUT", false)])
-    func `Redirects are followed by the rules of their status`(status: Int, method: String, drops: Bool) throws {
+    func `Redirects follow the rules of their status`(status: Int, method: String, drops: Bool) throws {
         let upload = try transfer(kind: status == 301 ? .download : .upload)
         let (judgement, progress) = judge(upload, result(.complete, status, [("Location", "//b.example/y")]))
         guard case .send(.follow(let hop)) = judgement else { throw Unexpected() }
@@ -195,7 +195,7 @@ struct JudgeTests {
             (nil, URLErrorCode.redirectToNonExistentLocation), ("http://[", .redirectToNonExistentLocation),
             ("ftp://b.example/", .unsupportedURL), ("http://a.example/", .appTransportSecurityRequiresSecureConnection),
         ] as [(String?, URLErrorCode)])
-    func `Redirects that cannot be followed fail`(location: String?, code: URLErrorCode) throws {
+    func `Redirects that cannot be followed fail the task`(location: String?, code: URLErrorCode) throws {
         let fields = location.map { [("Location", $0)] } ?? []
         let (outcome, told, _) = try finished(judge(try transfer(), result(.complete, 302, fields)).0)
         #expect(outcome == .failed)
@@ -203,7 +203,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `A status to retry waits, and is the result when attempts are used up`() throws {
+    func `A retriable status waits, and is the result when no attempt is left`() throws {
         let busy = result(.complete, 503, [("Retry-After", "20")])
         let (judgement, progress) = judge(try transfer(), busy)
         guard case .retry(let at, false, let pause) = judgement else { throw Unexpected() }
@@ -223,7 +223,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `A status leaves the bytes of a resumed download alone`() throws {
+    func `An error status leaves the bytes of a resumed download unchanged`() throws {
         let (judgement, progress) = judge(try transfer(resuming: 500), result(.complete, 503, [], .none))
         guard case .retry = judgement else { throw Unexpected() }
         #expect(progress.kept.point?.offset == 500)
@@ -234,7 +234,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `Faults of the network are retried with what was kept`() throws {
+    func `Network faults are retried with the kept bytes`() throws {
         let head = [("ETag", "\"v\""), ("Content-Length", "1000")]
         let cut = result(.failed(.shortBody), 200, head, .file(path: "p", length: 400))
         let (judgement, progress) = judge(try transfer(), cut)
@@ -259,7 +259,7 @@ struct JudgeTests {
             (.tooLarge, .dataLengthExceedsMaximum), (.headersTooLarge, .cannotParseResponse),
             (.egressDenied, .appTransportSecurityRequiresSecureConnection),
         ])
-    func `Faults that another attempt would not mend end the task`(fault: TransferFault, code: URLErrorCode) throws {
+    func `Faults that another attempt cannot mend fail the task`(fault: TransferFault, code: URLErrorCode) throws {
         let (judgement, _) = judge(try transfer(), result(.failed(fault), nil, [], .none), canAsk: false)
         let (outcome, told, _) = try finished(judgement)
         #expect(outcome == .failed)
@@ -268,7 +268,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `A full disk waits and charges nothing`() throws {
+    func `A full disk makes the task wait and charges nothing`() throws {
         let full = result(.failed(.disk(errno: 28)), 200, [("ETag", "\"v\"")], .file(path: "p", length: 10))
         let (judgement, progress) = judge(try transfer(), full)
         guard case .waitForDisk(_, let at) = judgement else { throw Unexpected() }
@@ -278,7 +278,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `A part that does not fit begins anew`() throws {
+    func `A part of another version restarts the download`() throws {
         let wrong = [("ETag", "\"other\""), ("Content-Range", "bytes 500-999/1000")]
         let (judgement, progress) = judge(try transfer(resuming: 500), result(.complete, 206, wrong))
         guard case .send(.again(let cause)) = judgement else { throw Unexpected() }
@@ -289,7 +289,7 @@ struct JudgeTests {
     }
 
     @Test(arguments: [("\"v\"", 0, 10, "0a"), ("W/\"v\"", 10, nil, nil)] as [(String, Int64, Int64?, String?)])
-    func `What came is kept with its digest, or noted as lost`(
+    func `The received bytes are kept with their digest, or recorded as lost`(
         _ tag: String, _ lost: Int64, _ offset: Int64?, _ digest: String?
     ) throws {
         let broken = result(
@@ -302,7 +302,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `All there already is complete`() throws {
+    func `A 416 for a complete file completes the task`() throws {
         let unsatisfied = [("ETag", "\"v\""), ("Content-Range", "bytes */1000")]
         let (outcome, _, source) = try finished(
             judge(try transfer(resuming: 1000), result(.complete, 416, unsatisfied, .none)).0)
@@ -314,7 +314,7 @@ struct JudgeTests {
         arguments: [
             (206, "bytes 600-999/1000", "400", 600), (416, "bytes */1000", "20", 1000),
         ] as [(Int, String, String, Int64)])
-    func `The length that a resumed download expects is that of the whole content`(
+    func `The expected length of a resumed download is that of the whole content`(
         _ status: Int, _ range: String, _ length: String, _ offset: Int64
     ) throws {
         let head = [("ETag", "\"v\""), ("Content-Range", range), ("Content-Length", length)]
@@ -325,7 +325,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `A digest that does not fit restarts once, then fails`() throws {
+    func `A wrong digest restarts the download once, then fails it`() throws {
         let expected = ContentDigest(algorithm: .sha256, value: "bb")
         var first = try transfer { _ in
         } _: {
@@ -345,7 +345,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `A challenge asks where somebody can answer and the app wants to be asked`() throws {
+    func `A challenge becomes a question if the app answers questions`() throws {
         let challenge = [("WWW-Authenticate", "Negotiate, Digest realm=\"d\", Basic realm=\"b\"")]
         let answer = result(.complete, 401, challenge)
         guard case .ask(let question) = judge(try transfer(), answer).0 else { throw Unexpected() }
@@ -366,7 +366,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `An untrusted server asks with its key, a wrong pin never`() throws {
+    func `An untrusted server becomes a question with its key, a wrong pin never does`() throws {
         let untrusted = result(.failed(.certificateUntrusted), nil, [], .none) { $0.serverPublicKey = "sha256/k" }
         guard case .ask(let question) = judge(try transfer(), untrusted).0 else { throw Unexpected() }
         #expect(question.protectionSpace?.authenticationMethod == .serverTrust)
@@ -376,7 +376,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `What was stopped goes back as it stands`() throws {
+    func `A stopped transfer is returned with its progress`() throws {
         var stopped = try transfer()
         stopped.stop = .decided
         let head = [("ETag", "\"v\""), ("Content-Length", "1000")]
@@ -388,7 +388,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `Conditional and lying answers are told apart`() throws {
+    func `A 304 to a condition is distinguished from an unrequested one`() throws {
         let conditional = try transfer { _ in
         } _: {
             $0.ifNoneMatch = "\"v\""
@@ -400,7 +400,7 @@ struct JudgeTests {
     }
 
     @Test
-    func `A name whose turn did not come costs no attempt, and what is there is kept`() throws {
+    func `A postponed host look-up costs no attempt, and the bytes are kept`() throws {
         let transfer = try transfer(resuming: 500)
         let (judgement, progress) = judge(transfer, result(.failed(.nameNotAsked), nil, [], .none))
         guard case .retry(let at, let waitsForConnectivity, nil) = judgement else {

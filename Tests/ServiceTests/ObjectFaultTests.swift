@@ -7,7 +7,7 @@ import Testing
 @testable import Service
 @testable import Transfers
 
-/// What follows from a store's word, and what a cancelled download leaves in a bucket.
+/// The consequences of a store's error codes, and the remains of a cancelled download in a bucket.
 struct ObjectFaultTests {
     private static let length = (8 << 20) + 321
 
@@ -28,7 +28,7 @@ struct ObjectFaultTests {
     }
 
     @Test(arguments: ["InvalidPart", "InvalidPartOrder", "EntityTooSmall"])
-    func `A content whose parts the store has lost is fetched anew`(_ code: String) async throws {
+    func `A content whose parts the store has lost is fetched again`(_ code: String) async throws {
         let store = try ObjectStore()
         try await Self.run(store) { stage in
             store.next(.complete, [.refuse(400, code)])
@@ -43,7 +43,7 @@ struct ObjectFaultTests {
         (ObjectStore.Step.put, "BadDigest"), (.put, "IncompleteBody"), (.part, "XAmzContentSHA256Mismatch"),
         (.part, "BadDigest"),
     ])
-    func `Bytes that were damaged on their way are sent once more`(
+    func `Bytes that were damaged in transit are sent once more`(
         _ step: ObjectStore.Step, _ code: String
     ) async throws {
         let store = try ObjectStore()
@@ -57,7 +57,7 @@ struct ObjectFaultTests {
         }
     }
 
-    @Test(arguments: [1000, Self.length]) func `A conflict with another writer says nothing yet`(
+    @Test(arguments: [1000, Self.length]) func `After a conflict with another writer the write is repeated`(
         _ length: Int
     ) async throws {
         let store = try ObjectStore()
@@ -69,7 +69,7 @@ struct ObjectFaultTests {
         }
     }
 
-    /// When the answer to an upload's beginning comes, by the janitor that searches the bucket for it in vain.
+    /// The time of the response to an upload's creation, relative to the janitor's unsuccessful search in the bucket.
     enum Answer: CaseIterable { case whileItSearches, afterItsSearch }
 
     private static func open(_ creation: Gate, _ answer: Answer, searching search: Gate, _ stage: ServiceStage)
@@ -93,7 +93,7 @@ struct ObjectFaultTests {
     }
 
     @Test(arguments: Answer.allCases)
-    func `An upload that begins after its task was cancelled is aborted, without a part`(
+    func `An upload that begins after its task's cancellation is aborted, without a part`(
         _ answer: Answer
     ) async throws {
         let store = try ObjectStore()
@@ -114,7 +114,7 @@ struct ObjectFaultTests {
     }
 
     @Test(arguments: Answer.allCases)
-    func `An upload of the same object that begins while the bucket is searched is not aborted`(
+    func `An upload of the same object that begins during the search is not aborted`(
         _ answer: Answer
     ) async throws {
         let store = try ObjectStore()
@@ -139,7 +139,7 @@ struct ObjectFaultTests {
     }
 
     @Test(arguments: [ObjectStore.Turn.refuse(503, "SlowDown"), .close])
-    func `A small object of a task that was cancelled is not written any more`(
+    func `A small object of a cancelled task is not written`(
         _ turn: ObjectStore.Turn
     ) async throws {
         let store = try ObjectStore()
@@ -152,7 +152,7 @@ struct ObjectFaultTests {
         }
     }
 
-    @Test(arguments: [1000, Self.length]) func `A write that comes late overwrites nothing newer`(
+    @Test(arguments: [1000, Self.length]) func `A delayed write overwrites no newer object`(
         _ length: Int
     ) async throws {
         let store = try ObjectStore()
@@ -170,7 +170,7 @@ struct ObjectFaultTests {
         }
     }
 
-    @Test(arguments: [1000, Self.length]) func `A task that goes on overwrites what came in between`(
+    @Test(arguments: [1000, Self.length]) func `A resumed task overwrites an object that was written meanwhile`(
         _ length: Int
     ) async throws {
         let store = try ObjectStore()
@@ -187,7 +187,7 @@ struct ObjectFaultTests {
         }
     }
 
-    @Test(arguments: [1000, Self.length]) func `A task that shall replace nothing fails at what came in between`(
+    @Test(arguments: [1000, Self.length]) func `A task without replace fails if an object was written meanwhile`(
         _ length: Int
     ) async throws {
         let store = try ObjectStore()
@@ -204,7 +204,7 @@ struct ObjectFaultTests {
         }
     }
 
-    @Test func `A store that ignores conditions is written all the same`() async throws {
+    @Test func `A store that ignores conditions is written nevertheless`() async throws {
         let store = try ObjectStore()
         store.ignoreConditions()
         try await Self.run(store) { stage in
@@ -214,7 +214,7 @@ struct ObjectFaultTests {
         }
     }
 
-    @Test func `What a kill costs is counted, and no more than the connection may hold`() async throws {
+    @Test func `The cost of a kill is counted, and limited by the connection's buffers`() async throws {
         let store = try ObjectStore()
         let (folder, origin, gate) = (TemporaryFolder(), try OriginServer(), Gate())
         let (part, length) = (8 << 20, 40 << 20)
@@ -235,7 +235,7 @@ struct ObjectFaultTests {
             return progress?.bytesInMemory ?? 0 > 0 ? progress : nil
         }
         #expect(progress.bytesInMemory == Int64(part) && progress.kept.point?.offset == Int64(part))
-        // As a start finds it.
+        // The progress that a start would find.
         var found = progress
         found.loseMemory()
         #expect(found.bytesFetchedTwice == Int64(part) && found.bytesInMemory == 0)

@@ -30,7 +30,7 @@ struct PresenceTests {
     }
 
     @Test
-    func `Those long gone are forgotten, those here are not`() {
+    func `Sessions without clients are removed, sessions with clients are not`() {
         let time = ManualClock()
         let attendance = Attendance(clock: time.clock)
         let start = time.clock.now
@@ -49,7 +49,7 @@ struct PresenceTests {
     }
 
     @Test
-    func `Live messages reach the streams that are open, and none of a task that ended`() {
+    func `Live events reach open streams, and end with their task`() {
         let hub = EventHub(clock: .system)
         hub.publish(event(1), to: session)
         #expect(!hub.hasStreams(session))
@@ -76,7 +76,7 @@ struct PresenceTests {
     }
 
     @Test
-    func `Long messages give way sooner`() {
+    func `Long events are dropped sooner`() {
         let hub = EventHub(clock: .system)
         let feed = hub.open(session)
         let url = String(repeating: "u", count: 8000)
@@ -96,7 +96,7 @@ struct PresenceTests {
     }
 
     @Test
-    func `A waiting read ends with the first event, a wait on a task with its end`() async throws {
+    func `A held read ends with the first event, a wait on a task with its end`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -117,7 +117,7 @@ struct PresenceTests {
     }
 
     @Test
-    func `A feed tells progress and never what follows the end`() async throws {
+    func `A feed reports progress, and nothing after the end`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()

@@ -6,7 +6,7 @@ import Testing
 @testable import Transfers
 
 @Suite struct RelaunchTimesTests {
-    @Test func `Sessions come due in the order of their times, the earliest of each counting`() {
+    @Test func `Sessions are due in the order of their times, the earliest of each counting`() {
         let times = RelaunchTimes(clock: .system)
         func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds: milliseconds) }
         times.check(SessionID(1), at: at(30))
@@ -17,7 +17,7 @@ import Testing
         #expect(times.takeDue(at: at(9), limit: 10).next == at(10))
         #expect(times.takeDue(at: at(25), limit: 1).due == [SessionID(1)])
         #expect(times.takeDue(at: at(25), limit: 1).due == [SessionID(2)])
-        // The appointments that were moved are nobody's any more.
+        // Replaced times have no effect.
         let rest = times.takeDue(at: at(100), limit: 10)
         #expect(rest.due == [])
         #expect(rest.next == nil)
@@ -25,7 +25,7 @@ import Testing
         #expect(times.takeDue(at: at(100), limit: 10).due == [SessionID(1)])
     }
 
-    @Test func `A hundred thousand sessions are taken in steps that cost what they take`() {
+    @Test func `The cost of a step does not depend on the number of due sessions`() {
         let times = RelaunchTimes(clock: .system)
         for id in 1...100_000 { times.check(SessionID(Int64(id)), at: Timestamp(milliseconds: 5)) }
         var taken: Set<SessionID> = []

@@ -12,7 +12,7 @@ import Testing
 struct RestartTests {
     private static let mebibyte = Resource.generated(seed: 1, length: 1 << 20)
 
-    /// A download whose first 500,000 bytes have come, and whose rest the origin holds back from the first request alone.
+    /// A download with its first 500,000 bytes; the origin holds the rest of the first request only.
     private func halfDownload(
         _ stage: ServiceStage, of resource: Resource = mebibyte, in session: SessionRecord
     ) async throws -> TaskRecord {
@@ -22,7 +22,7 @@ struct RestartTests {
         return try await stage.service.task(task.number, in: session.id)
     }
 
-    /// Cancels a task for the data with which another goes on.
+    /// Cancels a task for its resume data.
     private func resumeData(_ stage: ServiceStage, of task: TaskRecord) async throws -> String {
         guard case .data(let data) = try await stage.service.cancelProducingResumeData(task) else {
             throw Unexpected()
@@ -31,7 +31,7 @@ struct RestartTests {
     }
 
     @Test
-    func `A transfer goes on in the next life of the service`() async throws {
+    func `A transfer resumes after a restart of the service`() async throws {
         let folder = TemporaryFolder()
         let origin = try OriginServer()
         try await ServiceStage.run(folder: folder, origin: origin) { stage in
@@ -51,7 +51,7 @@ struct RestartTests {
     }
 
     @Test
-    func `Files that belong to nobody are removed at the start`() async throws {
+    func `Orphaned files are removed at the start`() async throws {
         let folder = TemporaryFolder()
         let origin = try OriginServer()
         origin.serve("/a", .generated(seed: 1, length: 200_000))
@@ -73,7 +73,7 @@ struct RestartTests {
     }
 
     @Test
-    func `Files of this run are no orphans, whatever the clock says`() async throws {
+    func `Files of this process are no orphans, whatever the clock says`() async throws {
         try await ServiceStage.run { stage in
             let rest = Locked([Content.bytes(seed: 1, length: 300_000)])
             let gate = Gate()
@@ -83,7 +83,7 @@ struct RestartTests {
                 return nil
             }
             try await eventually("bytes of a body come") { stage.partialFiles().count == 1 }
-            // Of the content of a task in flight here that no commit has completed yet, and of nothing.
+            // A content of a task in flight without a commit, and an orphaned one.
             let held = Gate()
             stage.origin.serve("/held", .generated(seed: 2, length: 10), always: [.hold(held)])
             let task = try await stage.create(stage.order("/held"), in: try await stage.session())[0]
@@ -126,7 +126,7 @@ struct RestartTests {
     }
 
     @Test
-    func `Resume data goes on in a new task, once`() async throws {
+    func `Resume data starts one new task`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let task = try await halfDownload(stage, in: session)
@@ -140,7 +140,7 @@ struct RestartTests {
             let done = try await stage.completed(next)
             #expect(try await stage.bytes(done) == Content.bytes(seed: 1, length: 1 << 20))
             #expect(stage.origin.requests[1].fields.contains("Range"))
-            // The same order again is the same task; another one finds the data spent.
+            // The same order again is the same task; another one finds the data used up.
             #expect(try await stage.create(order, in: session)[0].id == next.id)
             let other = order
             await #expect(throws: DomainError.resumeDataSpent) {
@@ -153,7 +153,7 @@ struct RestartTests {
     }
 
     @Test
-    func `A task that was made from resume data and has not begun hands it on`() async throws {
+    func `A task from resume data that has not begun produces it again`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             var last = try await halfDownload(stage, in: session)
@@ -171,7 +171,7 @@ struct RestartTests {
     }
 
     @Test
-    func `Resume data whose bytes are gone ends with the task that has not begun`() async throws {
+    func `Resume data without its bytes is used up by a task that has not begun`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let task = try await halfDownload(stage, in: session)
@@ -188,7 +188,7 @@ struct RestartTests {
     }
 
     @Test
-    func `What cannot be continued is cancelled without resume data`() async throws {
+    func `A task that cannot be resumed is cancelled without resume data`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let task = try await halfDownload(stage, of: Self.mebibyte.with { $0.etag = nil }, in: session)

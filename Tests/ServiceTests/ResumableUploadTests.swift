@@ -9,7 +9,7 @@ import Testing
 @testable import Transfers
 
 struct ResumableUploadTests {
-    /// Content of many bytes that are cheap to make, each mebibyte another.
+    /// Content of many bytes that are cheap to produce, each mebibyte different.
     private func write(_ mebibytes: Int, in stage: ServiceStage) -> (name: String, sha256: String) {
         var block = Content.bytes(seed: 5, length: 1 << 20)
         let digest = Digest()
@@ -44,12 +44,12 @@ struct ResumableUploadTests {
 
     // MARK: Interruptions
 
-    @Test func `64 MiB that are cut ten times arrive as they were`() async throws {
+    @Test func `64 MiB with ten interruptions arrive unchanged`() async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.answer(201, [("X-Target", "yes")], body: "stored")
         let (name, sha256) = write(64, in: stage)
-        // The first cut waits until the 104 has been read: a connection that is reset may take it along.
+        // The first cut waits until the 104 was read: a reset may discard it.
         let gate = Gate()
         let cuts = [1, 999_999, 5 << 20, 6_291_455, 6_291_457, 8 << 20, 3, 7_777_777, 9 << 20, 2 << 20]
         server.take(
@@ -86,11 +86,11 @@ struct ResumableUploadTests {
     }
 
     @Test(arguments: ResumableUpload.Version.allCases)
-    func `Each version goes on where it was`(_ version: ResumableUpload.Version) async throws {
+    func `Each version of the draft resumes`(_ version: ResumableUpload.Version) async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer(versions: [version.rawValue])
         let session = try await stage.session()
-        // Without an answer to its version an upload is a plain one, and the next tries the next version.
+        // Without a response to its version an upload is a plain one, and the next one tries the next version.
         while try await stage.completed(upload(stage, server, in: session)).number < 4, server.requests.count < 4 {}
         server.take([DraftServer.Turn { $0.cutBody = 12_345 }, DraftServer.Turn { $0.cutBody = 1 }])
         let before = server.requests.count
@@ -103,7 +103,7 @@ struct ResumableUploadTests {
         #expect(Set(said) == ["\(version.rawValue)"])
     }
 
-    @Test func `A cut at any byte of the answer ends well`() async throws {
+    @Test func `An interruption at any byte of the response is recovered`() async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         let session = try await stage.session()
@@ -121,7 +121,7 @@ struct ResumableUploadTests {
         #expect(server.methods.contains("HEAD"))
     }
 
-    @Test func `Other 1xx answers are passed over, and progress in a 104 is none's business`() async throws {
+    @Test func `Other informational responses are ignored, and progress in a 104 changes nothing`() async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take([
@@ -151,7 +151,7 @@ struct ResumableUploadTests {
         #expect(server.finished.map(\.sha256) == [sha256])
     }
 
-    // MARK: Starting again
+    // MARK: Restarts
 
     @Test(arguments: ["6", "9", "x"])
     func `A 104 of another version is ignored`(_ version: String) async throws {
@@ -168,7 +168,9 @@ struct ResumableUploadTests {
         #expect(server.finished.map(\.sha256) == [sha256])
     }
 
-    @Test func `Without a 104 a broken upload begins anew, and with uploads off nothing is said`() async throws {
+    @Test func `Without a 104 a broken upload restarts, and without resumable uploads the fields are omitted`()
+        async throws
+    {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         let cut = DraftServer.Turn {
@@ -190,7 +192,7 @@ struct ResumableUploadTests {
     }
 
     @Test(arguments: [404, 410, 405])
-    func `A server that forgot begins anew from the snapshot`(_ status: Int) async throws {
+    func `If the server lost the upload, it restarts from the snapshot`(_ status: Int) async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take([DraftServer.Turn { $0.cutBody = 20_000 }])
@@ -204,7 +206,7 @@ struct ResumableUploadTests {
         #expect(resumptions.map(\.cause) == ["uploadResourceGone"])
     }
 
-    @Test func `A server that always forgets does not go on forever`() async throws {
+    @Test func `A server that always loses the upload ends the attempts`() async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take(Array(repeating: DraftServer.Turn { $0.cutBody = 20_000 }, count: 50))
@@ -215,7 +217,7 @@ struct ResumableUploadTests {
         #expect(server.requests.count <= 10)
     }
 
-    @Test func `An offset that does not fit is asked for again, one beyond the end fails`() async throws {
+    @Test func `A wrong offset is queried again, one beyond the end fails`() async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take([DraftServer.Turn { $0.cutBody = 20_000 }])
@@ -230,7 +232,7 @@ struct ResumableUploadTests {
         #expect(task.result?.error?.code == .cannotParseResponse)
     }
 
-    @Test func `Trouble while asking is waited out`() async throws {
+    @Test func `Faults during a query are retried`() async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take([
@@ -243,10 +245,10 @@ struct ResumableUploadTests {
         #expect(server.finished.map(\.sha256) == [sha256])
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     @Test(arguments: [422, 503, 404])
-    func `The target's answer is the task's, whatever its status`(_ status: Int) async throws {
+    func `The target's response is the task's, whatever its status`(_ status: Int) async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         server.take([DraftServer.Turn { $0.cutBody = 20_000 }])
@@ -259,7 +261,7 @@ struct ResumableUploadTests {
     }
 
     @Test(arguments: [0, 15_000])
-    func `A refusal in the middle of the body is the answer`(_ after: Int) async throws {
+    func `A refusal within the body is the response`(_ after: Int) async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         let (name, _) = write(8, in: stage)
@@ -297,7 +299,7 @@ struct ResumableUploadTests {
         #expect(server.finished.map(\.sha256) == [sha256])
     }
 
-    @Test func `Secrets go to the upload resource of their own origin alone`() async throws {
+    @Test func `Secrets are sent only to an upload resource of their own origin`() async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         let session = try await stage.session()
@@ -326,7 +328,7 @@ struct ResumableUploadTests {
 
     // MARK: Stopping
 
-    @Test func `A cancelled upload is deleted at its server, whether it was under way or not`() async throws {
+    @Test func `A cancelled upload is deleted at its server, whether it was in flight or not`() async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         let session = try await stage.session { $0.bandwidthLimit = 2000 }
@@ -347,7 +349,7 @@ struct ResumableUploadTests {
         #expect(server.requests.filter { $0.method == "DELETE" }.allSatisfy { $0.path.hasPrefix("/uploads/") })
     }
 
-    @Test func `A suspended upload goes on where it was, another URL begins anew`() async throws {
+    @Test func `A suspended upload resumes, another URL restarts it`() async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         let session = try await stage.session { $0.bandwidthLimit = 4000 }
@@ -371,7 +373,7 @@ struct ResumableUploadTests {
         #expect(server.methods == ["PUT", "HEAD", "PATCH", "PUT"])
     }
 
-    @Test func `An upload goes on after the service was started anew`() async throws {
+    @Test func `An upload resumes after a restart of the service`() async throws {
         let folder = TemporaryFolder()
         let server = try DraftServer()
         let first = try await ServiceStage.start(folder: folder)
@@ -384,7 +386,7 @@ struct ResumableUploadTests {
         #expect(server.finished.map(\.sha256) == [sha256])
         await second.stop()
     }
-    @Test func `The rest of a body goes out only while the bytes before it are those that were stored`() async throws {
+    @Test func `The rest of a body is sent only while the bytes before it are unchanged`() async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()
         let session = try await stage.session { $0.bandwidthLimit = 8000 }

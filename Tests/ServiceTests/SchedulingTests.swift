@@ -13,7 +13,7 @@ import TransferEngine
 @Suite(.serialized)
 struct SchedulingTests {
     @Test
-    func `A session has no more transfers to a host than it allows`() async throws {
+    func `A session has at most its own limit of transfers to a host`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 2 }
             let other = try await stage.session("other") { $0.httpMaximumConnectionsPerHost = 1 }
@@ -36,7 +36,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `The whole service has no more transfers to a host than the operator allows`() async throws {
+    func `The service has at most the operator's limit of transfers to a host`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfersPerHost = 3 }) { stage in
             let gate = Gate()
             stage.origin.serve("/a", .text("x"), always: [.hold(gate)])
@@ -64,7 +64,7 @@ struct SchedulingTests {
             let waiting = try await stage.service.task(#require(last).number, in: endless.id)
             #expect(
                 stage.service.waitingReasons(of: waiting, in: endless).map(\.detail) == [
-                    "Other transfers come first: the few slots that are free are for apps with fewer transfers."
+                    "Other transfers come first: the few free slots are for apps with fewer transfers."
                 ])
             let other = try await ServiceStage.app("other", of: stage.service)
             let task = try await stage.create(stage.order("/quick"), in: stage.session(of: other))[0]
@@ -75,7 +75,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `An app that waits for its share of the slots gets it from one that holds more`() async throws {
+    func `An app that waits for its share gets a slot from one that holds more`() async throws {
         try await ServiceStage.run(configured: {
             $0.maximumTransfers = 4
             $0.slotPatience = .milliseconds(400)
@@ -104,7 +104,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `What is suspended, changed and cancelled while much else ends takes no place for good and none twice`()
+    func `Suspended, changed and cancelled tasks release their slots once while many others end`()
         async throws
     {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 24 }) { stage in
@@ -119,7 +119,7 @@ struct SchedulingTests {
             try await withThrowingTaskGroup { [changes] group in
                 for (index, task) in tasks.enumerated() where index.isMultiple(of: 2) {
                     group.addTask {
-                        // Each of them may have ended already.
+                        // Each task may have ended already.
                         if index.isMultiple(of: 3) {
                             _ = try? await stage.service.changeTask(task.id, changes, ifRevision: nil)
                         } else {
@@ -145,14 +145,14 @@ struct SchedulingTests {
     }
 
     @Test
-    func `A queued task says that others come first only where they do`() async throws {
+    func `A queued task reports other transfers only if they come first`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 2 }) { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 1 }
             let gate = Gate()
             for path in ["/a", "/b"] { stage.origin.serve(path, .text("x"), always: [.hold(gate)]) }
             let other = try OriginServer()
             other.serve("/c", .text("x"), always: [.hold(gate)])
-            // As it is between its creation and the scheduler's next look.
+            // The task's state between its creation and the scheduler's next scan.
             var task = try await stage.create(stage.order("/a", suspended: true), in: session)[0]
             task.life = .running(.queued, deadline: task.createdAt + .seconds(60))
             var elsewhere = task
@@ -172,7 +172,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `A new request that comes while the old one's content is put in its place is honoured`() async throws {
+    func `A new request during the move of the old content is honoured`() async throws {
         let root = TemporaryFolder()
         try await ServiceStage.run(configured: { $0.filesRoots = ["root": root.path] }) { stage in
             let session = try await stage.session()
@@ -205,7 +205,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `The deletions of cancelled uploads count as transfers`() async throws {
+    func `Deletions of cancelled uploads count as transfers`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 2 }) { stage in
             let server = try DraftServer()
             let session = try await stage.session { $0.bandwidthLimit = 2000 }
@@ -230,7 +230,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `Priority decides who is next`() async throws {
+    func `The priority decides which task is next`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 1 }
             let gate = Gate()
@@ -249,7 +249,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `An origin that answers 429 is left alone by all sessions of the app`() async throws {
+    func `An origin that responds with 429 gets no requests from any session of the app`() async throws {
         try await ServiceStage.run { stage in
             let first = try await stage.session("first") { $0.retryPolicy = .robust }
             let second = try await stage.session("second")
@@ -268,12 +268,12 @@ struct SchedulingTests {
     }
 
     @Test
-    func `Below the disk's floor nothing new is transferred`() async throws {
+    func `Below the disk's floor no transfer begins`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"))
             let task = try await stage.create(stage.order("/a", suspended: true), in: session)[0]
-            // The janitor looks every five seconds: what follows is over before it looks again.
+            // The janitor measures every five seconds: the next lines end before that.
             stage.service.room.note(free: -1, size: .max, writtenBefore: 0)
             try await eventually("the janitor has looked") { stage.service.room.isAboveFloor }
             stage.service.room.note(free: -1, size: .max, writtenBefore: 0)
@@ -281,13 +281,13 @@ struct SchedulingTests {
             let queued = try await stage.service.command(.resume, task: task.id)
             #expect(queued.phase == .queued)
             #expect(stage.service.waitingReasons(of: queued, in: session).map(\.kind) == [.disk])
-            // The janitor sees the room there is, and has the scheduler look again.
+            // The janitor finds room, and makes the scheduler scan the queue.
             _ = try await stage.completed(task)
         }
     }
 
     @Test
-    func `Conditions that end stop what runs, resumable, until they are good again`() async throws {
+    func `Conditions that end stop transfers, resumable, until they are good again`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -310,7 +310,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `Discretionary work waits for power until its patience is over`() async throws {
+    func `Discretionary work waits for power until its patience ends`() async throws {
         try await ServiceStage.run { stage in
             var weak = Conditions()
             weak.power.external = false
@@ -324,7 +324,7 @@ struct SchedulingTests {
             let start = ContinuousClock.now
             let waiting = try await stage.create(stage.order("/a"), in: session)[0]
             let short = try await stage.create(stage.order("/a"), in: hasty)[0]
-            // Power is waived when a quarter of the resource timeout has passed.
+            // Power is waived after a quarter of the resource timeout.
             #expect(try await stage.completed(short).outcome == .succeeded)
             #expect(try #require(stage.origin.requests.first).time - start >= .milliseconds(3900))
             #expect(try await stage.service.task(1, in: session.id).phase == .queued)
@@ -334,7 +334,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `The resource timeout ends a task in the middle of its transfer`() async throws {
+    func `The resource timeout ends a task during its transfer`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.timeoutIntervalForResource = 1 }
             let gate = Gate()
@@ -359,7 +359,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `A full service is idle while it waits, and a due retry costs no turn after turn`() async throws {
+    func `A full service is idle while it waits, and a due retry causes no repeated scans`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 1 }) { stage in
             let session = try await stage.session()
             let gate = Gate()
@@ -381,14 +381,14 @@ struct SchedulingTests {
     }
 
     @Test
-    func `A settlement that cannot be stored fails its own task and spoils nothing else`() async throws {
+    func `A settlement that cannot be stored fails its own task and no other`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let gate = Gate()
             stage.origin.serve("/a", .text("x"), always: [.hold(gate)])
             let tasks = try await stage.create(stage.order("/a"), stage.order("/a"), in: session)
             try await eventually { gate.waiting == 2 }
-            // The same question twice breaks the second settlement.
+            // A duplicate question breaks the second settlement.
             for task in tasks {
                 stage.service.inbox.tell(
                     .settled(
@@ -406,12 +406,12 @@ struct SchedulingTests {
     }
 
     @Test
-    func `A task that is asked about first starts when it is answered`() async throws {
+    func `A task with a begin question starts after its answer`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"))
             let task = try await stage.create(stage.order("/a") { $0.confirmBeforeStart = true }, in: session)[0]
-            // Promptly: nothing else wakes the scheduler.
+            // Promptly: no other event wakes the scheduler.
             let asked = try await stage.task(task, reaches: .awaitingAnswer)
             #expect(asked.progress?.attempts.attempts == 0)
             guard case .question(let question)? = try await stage.events(session).first?.payload else {
@@ -427,7 +427,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `A challenge asks the app where it can answer, and its credential is used`() async throws {
+    func `A challenge becomes a question, and the credential of the answer is used`() async throws {
         try await ServiceStage.run(webhook: "https://app.example/hook") { stage in
             let session = try await stage.session()
             let challenge = Misbehaviour.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")], body: "no")
@@ -454,7 +454,7 @@ struct SchedulingTests {
     }
 
     @Test
-    func `Without anybody to answer the challenge is the answer`() async throws {
+    func `Without questions the challenge is the response`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/a", .text("x"), always: [.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")])])
@@ -471,7 +471,7 @@ struct SchedulingTests {
             let start = ContinuousClock.now
             let tasks = try await stage.create(stage.order("/a"), stage.order("/b"), in: session)
             for task in tasks { _ = try await stage.completed(task) }
-            // 600,000 bytes at 400,000 a second; a first burst of a second's worth is allowed.
+            // 600,000 bytes at 400,000 a second, minus the first burst of one second.
             #expect(ContinuousClock.now - start > .milliseconds(400))
         }
     }

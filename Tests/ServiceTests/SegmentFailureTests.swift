@@ -7,11 +7,11 @@ import Testing
 @testable import Service
 @testable import Transfers
 
-/// What servers do to single segments.
+/// Faults of servers in single segments.
 @Suite(.serialized)
 struct SegmentFailureTests {
     private static let size = 24 << 20
-    /// Slow enough that connections meet: some 25 MB/s each.
+    /// Slow enough that connections overlap: about 25 MB/s each.
     private static let slowly = [Misbehaviour.trickle(size: 128 * 1024, pause: .milliseconds(5))]
 
     private func run(
@@ -21,7 +21,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `Segments that are redirected go where they are led, without secrets, and nobody asks the old place again`()
+    func `Redirected segments follow their redirect, without secrets, and skip the old URL`()
         async throws
     {
         try await ServiceStage.run { stage in
@@ -46,7 +46,7 @@ struct SegmentFailureTests {
     }
 
     @Test(arguments: [Misbehaviour.PartialLie.shifted(1), .total("99999999999"), .missing])
-    func `A segment with another range than was asked for has all begin anew in one request`(
+    func `A segment with a wrong range restarts the download in one request`(
         lie: Misbehaviour.PartialLie
     ) async throws {
         try await ServiceStage.run { stage in
@@ -56,21 +56,21 @@ struct SegmentFailureTests {
                 "/a", .generated(seed: 1, length: Self.size),
                 turns: [Self.slowly, Self.slowly, Self.slowly + [.hold(gate), .partial(lie)]])
             let task = try await stage.create(stage.order("/a") { $0.segments = .count(4) }, in: session)[0]
-            // The others have fetched something by then, in vain.
+            // The others have fetched useless bytes by then.
             try await stage.received(2 << 20, of: task)
             gate.open()
             let done = try await stage.completed(task)
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
             #expect(try await stage.resumptions(session).map(\.cause) == ["resourceChanged"])
-            // One that was on its way to the origin may come after it.
+            // One connection that was in flight may reach the origin after it.
             #expect(stage.origin.requests("/a").dropFirst().count { $0.fields["Range"] == nil } == 1)
             #expect(done.result?.progress.bytesFetchedTwice ?? 0 > 0)
         }
     }
 
     @Test
-    func `A server that ends early on every range is asked for the rest, and no byte twice`() async throws {
+    func `A server that ends every range early gets requests for the rest, and sends no byte twice`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
             stage.origin.serve(
@@ -78,33 +78,33 @@ struct SegmentFailureTests {
             let done = try await run(stage, session) { $0.segments = .count(4) }
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
-            // What a shortened connection has on its way when it is cut comes twice.
+            // The bytes in flight of a shortened connection are sent twice.
             #expect(stage.origin.bytesSent("/a") < Self.size + (6 << 20))
             #expect(done.result?.progress.bytesFetchedTwice ?? 0 < 1 << 20)
         }
     }
 
     @Test
-    func `A slow connection leaves to another what it has not fetched, and ends where that one began`() async throws {
+    func `A slow connection leaves its rest to another, and ends where that one began`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
             let gate = Gate()
             stage.origin.serve(
                 "/a", .generated(seed: 1, length: Self.size), turns: [[.holdBody(after: 300_000, gate)]])
             let task = try await stage.create(stage.order("/a") { $0.segments = .count(2) }, in: session)[0]
-            // The slow one was given six.
+            // The slow connection got six.
             try await stage.received(Int64(Self.size - (2 << 20)), of: task)
             gate.open()
             let done = try await stage.completed(task)
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(seed: 1, length: Self.size))
-            // The slow one may have had a whole buffer of 1 MiB on its way when it was shortened.
+            // The slow connection may have had a whole buffer of 1 MiB in flight when it was shortened.
             #expect(done.result?.progress.bytesFetchedTwice ?? 0 <= 1 << 20)
         }
     }
 
     @Test
-    func `A limit of bandwidth holds for the sum of all segments`() async throws {
+    func `A bandwidth limit applies to the sum of all segments`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session {
                 $0.httpMaximumConnectionsPerHost = 16
@@ -115,13 +115,13 @@ struct SegmentFailureTests {
             let done = try await run(stage, session) { $0.segments = .count(8) }
             #expect(done.outcome == .succeeded)
             #expect(stage.origin.inFlight.peak > 2)
-            // No machine is too fast: 12 MiB take three seconds, of which a tenth may come ahead.
+            // At least two seconds on any machine: 12 MiB take three seconds, of which a tenth may be ahead.
             #expect(ContinuousClock.now - began > .seconds(2))
         }
     }
 
     @Test
-    func `What one connection leaves of a limit of bandwidth is for the others`() async throws {
+    func `Bandwidth that one connection does not use is available to others`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session {
                 $0.httpMaximumConnectionsPerHost = 16
@@ -134,13 +134,14 @@ struct SegmentFailureTests {
             try await eventually("one connection is left") { gate.waiting == 1 && stage.origin.inFlight.now == 1 }
             try await stage.received(15 << 20, of: task)
             gate.open()
-            // A sixteenth of the limit would take four seconds for the last mebibyte, all of it a quarter of one.
+            // A sixteenth of the limit would take four seconds for the last mebibyte, the whole limit a quarter of a
+            // second.
             #expect(try await stage.completed(task, within: .milliseconds(2500)).outcome == .succeeded)
         }
     }
 
     @Test
-    func `The egress policy judges each source, and secrets go to the first alone`() async throws {
+    func `The egress policy judges each source, and secrets are sent to the first alone`() async throws {
         let policy = EgressPolicy(allowed: [CIDR(.v4(0x7F00_0001), 32)])
         try await ServiceStage.run(configured: { $0.egress = policy }) { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
@@ -163,7 +164,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `Two sources at one host have no more connections than it may have`() async throws {
+    func `Two sources at one host share its limit of connections`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 3 }
             let gate = Gate()
@@ -180,7 +181,7 @@ struct SegmentFailureTests {
                 }, in: session)[0]
             try await eventually("three connections") { gate.waiting == 3 }
             try await stays("no fourth", for: .milliseconds(300)) { stage.origin.inFlight.now == 3 }
-            // Later the origin may not have seen yet that one was closed when the next begins.
+            // Later the origin may not have noticed the end of one connection when the next begins.
             #expect(stage.origin.inFlight.peak == 3)
             gate.open()
             #expect(try await stage.completed(task).outcome == .succeeded)
@@ -188,7 +189,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `Where a redirect led to a failure the source's own URL is asked again`() async throws {
+    func `After a failure behind a redirect the source's own URL is requested again`() async throws {
         try await ServiceStage.run { stage in
             let other = try OriginServer()
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
@@ -202,7 +203,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `What its segments are is stored before a second connection begins`() async throws {
+    func `The segments are stored before a second connection begins`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
             let gate = Gate()
@@ -211,7 +212,7 @@ struct SegmentFailureTests {
             try await eventually("four connections") { gate.waiting == 4 }
             let now = try await stage.service.task(task.number, in: task.session)
             #expect(now.progress?.kept.segments?.total == Int64(Self.size))
-            // Nothing has come that would be worth a place among the segments.
+            // No byte has arrived that a segment would keep.
             _ = try await stage.service.command(.suspend, task: task.id)
             try await eventually("it is let go") { stage.origin.inFlight.now == 0 }
             gate.open()
@@ -223,7 +224,7 @@ struct SegmentFailureTests {
     }
 
     @Test
-    func `A source that lies costs what its connections brought, and what it cost is told`() async throws {
+    func `A source with wrong bytes loses its bytes, and the loss is reported`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
             let bytes = Content.bytes(seed: 1, length: Self.size)
@@ -242,7 +243,7 @@ struct SegmentFailureTests {
             }
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(of: bytes))
-            // All that the liar sent came twice. What it sent and nobody took any more is not known here.
+            // All bytes of the dropped source were sent twice. Its unread bytes are unknown here.
             let twice = done.result?.progress.bytesFetchedTwice ?? 0
             let received = done.result?.progress.countOfBytesReceived ?? 0
             #expect(twice > 0)

@@ -9,7 +9,7 @@ import TransferEngine
 @testable import Service
 @testable import Transfers
 
-/// Slow enough that connections meet: some 25 MB/s each.
+/// Slow enough that connections overlap: about 25 MB/s each.
 private let slowly = [Misbehaviour.trickle(size: 128 * 1024, pause: .milliseconds(5))]
 
 @Suite(.serialized)
@@ -32,7 +32,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `A content comes over many connections at a time, byte for byte`() async throws {
+    func `A content arrives over several connections, byte for byte`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             stage.origin.serve("/a", .generated(seed: 1, length: Self.size), always: slowly)
@@ -52,7 +52,7 @@ struct SegmentTests {
             #expect(stage.origin.inFlight.peak > 4)
             #expect(requests.dropFirst().allSatisfy { $0.fields["Range"] != nil && $0.fields["If-Range"] == "\"v1\"" })
             #expect(done.result?.progress.transactions.count == requests.count)
-            // The first request asked for all, and what connections held of what others fetch is lost.
+            // The first request was for the whole content, and its bytes in other segments are lost.
             #expect(stage.origin.bytesSent("/a") < 2 * Self.size)
             #expect(done.result?.progress.attempts.attempts == 1)
             #expect(stage.partialFiles().isEmpty)
@@ -60,7 +60,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `A content that is put in its place while the service shuts down is not fetched again`() async throws {
+    func `A content that is moved during shutdown is not fetched again`() async throws {
         try await ServiceStage.run { stage in
             let (fetching, disk) = (Gate(), Gate())
             defer { disk.open() }
@@ -70,7 +70,7 @@ struct SegmentTests {
             let task = try await stage.create(stage.order("/a") { $0.segments = .count(4) }, in: session)[0]
             try await eventually("it is in segments") { stage.service.live.segments(task.id)?.isEmpty == false }
             let (service, live) = (stage.service, stage.service.live)
-            // Between other steps, until all bytes are there and read.
+            // Between other steps, until all bytes have been received and read.
             for _ in 0..<4 {
                 let isTaken = service.engine.disk.postSteps(.short) {
                     if let sample = live.sample(task.id), sample.phase != .finalizing { return true }
@@ -91,7 +91,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `Connections of one download count against the limit of its session`() async throws {
+    func `Connections of one download count against the session's limit`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage, connections: 3)
             let gate = Gate()
@@ -102,7 +102,7 @@ struct SegmentTests {
             let other = try await stage.create(stage.order("/a"), in: session)[0]
             #expect(
                 stage.service.waitingReasons(of: other, in: session).map(\.detail) == [
-                    "Other transfers come first: as many to this host are under way as the session allows."
+                    "Other transfers come first: the session's limit for this host is reached."
                 ])
             gate.open()
             #expect(try await stage.completed(task).outcome == .succeeded)
@@ -110,7 +110,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `What is short or has no strong validator comes over one connection`() async throws {
+    func `A short content and one without a strong validator use one connection`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             stage.origin.serve("/short", .generated(seed: 1, length: 1 << 20))
@@ -128,7 +128,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `A resource that changes on the way begins anew, from one request`() async throws {
+    func `A resource that changes during the download restarts it, with one request`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             let other = Resource.generated(seed: 9, length: Self.size)
@@ -145,7 +145,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `An origin that announces ranges and serves none is asked for the whole`() async throws {
+    func `An origin that announces ranges and serves none gets one request for the whole`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             let resource = Resource.generated(seed: 1, length: Self.size).with { $0.servesRanges = false }
@@ -157,7 +157,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `A mirror that lies in one byte is found by its piece, which comes from elsewhere`() async throws {
+    func `A mirror with one wrong byte is found by its piece, which comes from another source`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             let bytes = Content.bytes(seed: 1, length: Self.size)
@@ -177,7 +177,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `A mirror that lies where only the whole has a digest has all come anew from the first source`() async throws {
+    func `A mirror with a wrong byte and no pieces restarts the download from the first source`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             let bytes = Content.bytes(seed: 1, length: Self.size)
@@ -198,7 +198,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `Without a digest no byte comes from a mirror`() async throws {
+    func `Without a digest mirrors are not used`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             stage.origin.serve("/a", .generated(seed: 1, length: Self.size), always: slowly)
@@ -214,7 +214,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `A dead mirror holds nothing up, nor one that the egress policy forbids`() async throws {
+    func `A dead mirror and a forbidden one cause no delay`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             let bytes = Content.bytes(seed: 1, length: Self.size)
@@ -233,7 +233,7 @@ struct SegmentTests {
     }
 
     @Test(arguments: [true, false])
-    func `A first source that is dead leaves all to its mirror, with a digest and without`(isProven: Bool) async throws
+    func `A dead first source leaves the download to its mirror, with a digest and without`(isProven: Bool) async throws
     {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
@@ -251,7 +251,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `A source that breaks off on the way leaves the rest to the others`() async throws {
+    func `A source that breaks off leaves the rest to the other sources`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             let bytes = Content.bytes(seed: 1, length: Self.size)
@@ -269,7 +269,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `Suspended and resumed, every segment goes on where it was`() async throws {
+    func `Each segment resumes after a suspension`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             stage.origin.serve("/a", .generated(seed: 1, length: Self.size), always: slowly)
@@ -291,7 +291,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `Resume data tells of segments`() async throws {
+    func `Resume data keeps the segments`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             stage.origin.serve("/a", .generated(seed: 1, length: Self.size), always: slowly)
@@ -311,7 +311,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `Pieces are checked of what comes in one request, too`() async throws {
+    func `Pieces are also checked in a single request`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             let bytes = Content.bytes(seed: 1, length: 100_000)
@@ -332,7 +332,7 @@ struct SegmentTests {
     }
 
     @Test
-    func `Pieces that no source has end the task`() async throws {
+    func `A piece that no source has fails the task`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
             let bytes = Content.bytes(seed: 1, length: 8 << 20)
@@ -374,7 +374,7 @@ extension ServiceStage {
 }
 
 extension [UInt8] {
-    /// The same with a byte wrong in each stretch of this length.
+    /// A copy with one wrong byte in each stretch of this length.
     fileprivate func changed(every length: Int) -> [UInt8] {
         var bytes = self
         for index in stride(from: length / 2, to: count, by: length) { bytes[index] ^= 1 }

@@ -10,14 +10,14 @@ import TransferEngine
 
 /// A running service with a real store and engine, an app, and an origin on loopback.
 final class ServiceStage: Sendable {
-    /// `localhost` has an address of both families on many a machine.
+    /// On many machines `localhost` has addresses of both families.
     static let loopback = [CIDR(.v4(0x7F00_0000), 8), CIDR(.v6(1), 128)]
 
     let service: Service
     let origin: OriginServer
     let folder: TemporaryFolder
     let app: AppID
-    /// The service's loops, where the stage ends them.
+    /// The service's loops, if the stage ends them.
     private let loops = Locked<Task<Void, any Error>?>(nil)
 
     private init(
@@ -55,7 +55,7 @@ final class ServiceStage: Sendable {
         ).id
     }
 
-    /// Runs `body` against a running service; afterwards the service is drained, as at the end of the process.
+    /// Runs `body` with a running service; the service is then drained as at the end of the process.
     static func run(
         folder: TemporaryFolder = TemporaryFolder(), origin: OriginServer? = nil, webhook: String? = nil,
         clock: Clock = .system, configured configure: (inout ServiceSettings) -> Void = { _ in },
@@ -81,7 +81,7 @@ final class ServiceStage: Sendable {
         try result.get()
     }
 
-    /// A service that runs until it is stopped, or until nobody holds the stage any more.
+    /// A service that runs until it is stopped, or until the stage is released.
     static func start(
         folder: TemporaryFolder = TemporaryFolder(), origin: OriginServer? = nil,
         configured configure: (inout ServiceSettings) -> Void = { _ in }
@@ -92,7 +92,7 @@ final class ServiceStage: Sendable {
         return stage
     }
 
-    /// Ends the service as SIGTERM does, so that another can open its folder.
+    /// Ends the service like SIGTERM, so that another one can open its folder.
     func stop() async {
         let loops = loops.withLock { $0.take() }
         await service.drain(within: .seconds(10))
@@ -174,7 +174,7 @@ extension ServiceStage {
         }
     }
 
-    /// Waits until a running transfer has so many bytes. That an origin has sent them does not mean that they have come.
+    /// Waits until a running transfer has received so many bytes. An origin's sent bytes may not have arrived.
     func received(_ count: Int64, of tasks: TaskRecord...) async throws {
         for task in tasks {
             try await eventually("\(count) bytes of task \(task.number)") {
@@ -193,7 +193,7 @@ extension ServiceStage {
         }
     }
 
-    /// The bytes of a finished task, wherever they are.
+    /// The bytes of a finished task, from any storage.
     func bytes(_ task: TaskRecord) async throws -> [UInt8] {
         switch try await service.content(of: task).source {
         case .bucket: throw Unexpected()
@@ -207,11 +207,11 @@ extension ServiceStage {
 
     func partialFiles() -> [String] { filesBelow(folder.file("data/partial")) }
 
-    /// Waits until the janitor has removed what nobody needs.
+    /// Waits until the janitor has removed all partial files.
     func waitForNoPartialFiles() async throws {
         try await eventually("an empty partial folder") { partialFiles().isEmpty }
     }
 }
 
-/// What a test did not expect to see.
+/// A result that a test does not expect.
 struct Unexpected: Error {}

@@ -12,7 +12,7 @@ import TransferEngine
 @testable import Transfers
 
 extension Scheduler {
-    /// Remembers as many sessions as are remembered at most.
+    /// Fills the cache of sessions.
     fileprivate func rememberManySessions() {
         for number in 0..<4096 as Range<Int64> {
             cache.sessions[SessionID(1_000_000 + number)] = KnownSession(
@@ -23,10 +23,9 @@ extension Scheduler {
     fileprivate func isKnown(_ session: SessionID) -> Bool { cache.sessions[session] != nil }
 }
 
-/// What a node remembers of sessions, and says of others.
+/// A node's cache of sessions, and its reports about other nodes.
 struct SharedServiceTests {
-    @Test func `A session that transfers something is remembered with its limits, however many there are`() async throws
-    {
+    @Test func `A session with transfers stays cached with its limits, however many sessions there are`() async throws {
         let stage = try await ServiceStage.start()
         let gate = Gate()
         stage.origin.serve("/held", .generated(seed: 1, length: 1000), always: [.holdBody(after: 10, gate)])
@@ -43,7 +42,7 @@ struct SharedServiceTests {
         _ = try await stage.completed(task)
     }
 
-    @Test func `What another node changed of a session holds for the next task that begins`() async throws {
+    @Test func `A change of a session by another node applies to the next task`() async throws {
         let stage = try await ServiceStage.start()
         let session = try await stage.session()
         let scheduler = stage.service.scheduler
@@ -54,7 +53,7 @@ struct SharedServiceTests {
         #expect(try await scheduler.known(session.id, revision: changed.revision).configuration.bandwidthLimit == 7)
     }
 
-    @Test func `Other nodes are named as the cause of a wait only where they have no slot`() async throws {
+    @Test func `Other nodes are named as the reason of a wait only if they have no slot`() async throws {
         let stage = try await ServiceStage.start()
         let session = try await stage.session()
         var task = try await stage.create(stage.order("/a", suspended: true), in: session)[0]
@@ -68,11 +67,11 @@ struct SharedServiceTests {
         #expect(stage.service.waitingReasons(of: task, in: session).isEmpty)
         note(running: 5)
         let reasons = stage.service.waitingReasons(of: task, in: session)
-        #expect(reasons.map(\.kind) == [.capacity] && reasons[0].detail.contains("as the nodes allow"))
+        #expect(reasons.map(\.kind) == [.capacity] && reasons[0].detail.contains("limit of all nodes"))
     }
 
     @Test(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
-    func `A server that dies in the first moments of a start is waited for by every loop`() async throws {
+    func `Every loop waits for a server that fails during the start`() async throws {
         let home = try await SharedPostgreSQL.database()
         let proxy = try CuttingProxy(to: home.server.port)
         let folder = TemporaryFolder()

@@ -9,7 +9,7 @@ import Testing
 @testable import Store
 @testable import Transfers
 
-/// Who places a file removes it, unless a commit adopts it.
+/// A staged file is removed with its value, unless a commit adopts it.
 @Suite(.serialized)
 struct StagedFileTests {
     private let bytes = Content.bytes(seed: 1, length: 300_000)
@@ -23,7 +23,7 @@ struct StagedFileTests {
         _ = try await stage.service.changeApp(stage.app, changes, ifRevision: nil)
     }
 
-    /// A body's bytes in one piece.
+    /// The bytes of a body in one piece.
     private func once(_ bytes: [UInt8]) -> () async throws -> [UInt8]? {
         let rest = Locked([bytes])
         return { rest.withLock { $0.popLast() } }
@@ -44,7 +44,7 @@ struct StagedFileTests {
     }
 
     @Test
-    func `What the quota refuses of a draft is cut off`() async throws {
+    func `Bytes of a draft beyond the quota are cut off`() async throws {
         try await ServiceStage.run { stage in
             try await limit(stage, storedBytes: 400_000)
             let draft = try await stage.service.receiveBody(
@@ -56,7 +56,7 @@ struct StagedFileTests {
             }
             #expect(fileLength(stage.folder.file("data/bodies/\(file)")) == 300_000)
             #expect(try await stage.service.body(draft.publicId, app: stage.app).length == 300_000)
-            // What was sent before the client broke off stays.
+            // Bytes that arrived before the client broke off are kept.
             let rest = Locked([Array(bytes[..<50_000])])
             await #expect(throws: Unexpected.self) {
                 _ = try await stage.service.appendBody(
@@ -72,7 +72,7 @@ struct StagedFileTests {
     }
 
     @Test
-    func `Copies go with the tasks that are not created`() async throws {
+    func `Copies are removed with tasks that are not created`() async throws {
         let roots = TemporaryFolder()
         roots.write(bytes, to: "in.bin")
         try await ServiceStage.run(configured: { $0.filesRoots = ["r": roots.path] }) { stage in
@@ -88,11 +88,11 @@ struct StagedFileTests {
             #expect(bodies(stage).count == 2)
             // Repetitions are the same tasks, and need no second copy.
             try await stage.create(order(file, client: "a"), order(content, client: "b"), in: session)
-            // A conflict, and with it a task that would have been new.
+            // A conflict, and a task that would have been new.
             await #expect(throws: DomainError.clientTaskConflict(index: 1)) {
                 try await stage.create(order(file, client: "new"), order(file, client: "b"), in: session)
             }
-            // A source that does not fit.
+            // A source beyond the quota.
             try await limit(stage, storedBytes: 1_000_000)
             await #expect(throws: DomainError.storedBytesExceeded(index: 0)) {
                 try await stage.create(order(file, client: "c"), in: session)
@@ -102,7 +102,7 @@ struct StagedFileTests {
     }
 
     @Test(arguments: [200, 404])
-    func `What a broken attempt left goes with the end`(_ status: Int) async throws {
+    func `The bytes of a broken attempt are removed with the end`(_ status: Int) async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             let large = Resource.generated(seed: 1, length: 1 << 20).with { $0.etag = nil }
@@ -116,7 +116,7 @@ struct StagedFileTests {
     }
 
     @Test
-    func `What cannot be continued is not kept while the task waits`() async throws {
+    func `Bytes without a resume point are not kept while the task waits`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session {
                 $0.retryPolicy = .custom(RetryPolicy.Settings(initialDelay: 3600, maximumDelay: 3600))
@@ -130,10 +130,10 @@ struct StagedFileTests {
     }
 }
 
-/// Faults of this machine: bounded, and named in the end.
+/// Faults of this machine: limited in number, and named in the end.
 @Suite(.serialized)
 struct LocalFaultTests {
-    /// Takes the folders away into which contents go.
+    /// Removes the folders of contents.
     private func breakContents(_ stage: ServiceStage) {
         for number in 0..<256 {
             let digits = String(number, radix: 16)
@@ -142,7 +142,7 @@ struct LocalFaultTests {
     }
 
     @Test
-    func `A disk that takes no content ends the task after a number of tries`() async throws {
+    func `A disk that refuses content fails the task after a number of attempts`() async throws {
         try await ServiceStage.run { stage in
             breakContents(stage)
             stage.origin.serve("/a", .generated(seed: 1, length: 300_000))
@@ -162,7 +162,7 @@ struct LocalFaultTests {
     }
 
     @Test
-    func `They count as attempts`() async throws {
+    func `Faults of the disk count as attempts`() async throws {
         try await ServiceStage.run { stage in
             breakContents(stage)
             stage.origin.serve("/a", .generated(seed: 1, length: 300_000))
@@ -178,7 +178,7 @@ struct LocalFaultTests {
     }
 
     @Test
-    func `A destination gets short content after a broken attempt`() async throws {
+    func `A destination receives short content after a broken attempt`() async throws {
         let roots = TemporaryFolder()
         try await ServiceStage.run(configured: { $0.filesRoots = ["r": roots.path] }) { stage in
             let session = try await stage.session()
@@ -193,7 +193,7 @@ struct LocalFaultTests {
     }
 
     @Test
-    func `Credentials that cannot be read end the task after a number of tries`() async throws {
+    func `Unreadable credentials fail the task after a number of attempts`() async throws {
         try await ServiceStage.run { stage in
             stage.origin.serve("/a", .text("secret"))
             let session = try await stage.session {

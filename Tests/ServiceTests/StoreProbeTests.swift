@@ -7,7 +7,7 @@ import Testing
 @testable import Transfers
 
 @Suite struct StoreProbeTests {
-    @Test func `All who ask within a second share one answer`() async {
+    @Test func `All requests within a second share one probe`() async {
         let probe = StoreProbe()
         let asked = Locked(0)
         @Sendable func reason(at now: Int64) async -> String? {
@@ -19,7 +19,7 @@ import Testing
         for now in [1000, 1999] as [Int64] { #expect(await reason(at: now) == "2") }
     }
 
-    @Test func `Who comes while the store is asked waits for the same answer`() async throws {
+    @Test func `A request during a probe waits for its result`() async throws {
         let probe = StoreProbe()
         let (gate, asked) = (Doorbell(), Locked(0))
         let answers = await withTaskGroup(of: String?.self) { group in
@@ -43,7 +43,7 @@ import Testing
         #expect(asked.withLock { $0 } == 1)
     }
 
-    @Test func `Asking whether the service is ready writes no more than once a second`() async throws {
+    @Test func `Readiness requests write at most once a second`() async throws {
         try await ServiceStage.run { stage in
             func logLength() -> Int {
                 var status = stat()
@@ -54,7 +54,7 @@ import Testing
             let start = ContinuousClock.now
             for _ in 0..<100 { #expect(await stage.service.unreadiness() == nil) }
             let seconds = Int((ContinuousClock.now - start) / .seconds(1)) + 1
-            // A commit adds a page or two; the janitor's own are few.
+            // A commit adds a page or two; the janitor's own commits are few.
             #expect(logLength() - before <= (seconds + 8) * 2 * 8300, "\(seconds) s")
         }
     }

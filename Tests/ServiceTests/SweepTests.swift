@@ -9,9 +9,9 @@ import TransferEngine
 @testable import Service
 @testable import Transfers
 
-/// What is removed from the bucket of contents because no row knows of it.
+/// Removal of objects without a row from the bucket of contents.
 struct SweepTests {
-    @Test func `What is old and unknown goes, and nothing else`() async throws {
+    @Test func `Old orphans are removed, and no other object`() async throws {
         let bucket = try ObjectStore()
         let contents = try BucketClient.stage(bucket).asContents
         try await ServiceStage.run(configured: { $0.contents = contents }) { stage in
@@ -31,7 +31,7 @@ struct SweepTests {
             for key in strangers.union(lost).union(["p/\(note)"]) { bucket.put(key, [1]) }
             for key in ["p/ours/contents/7-lost", "p/theirs/contents/7-a", "p/\(note)"] { bucket.beginUpload(key) }
 
-            // Nobody knows yet how old they will become.
+            // The age of the objects is not known yet.
             var removed = try await stage.service.sweep(contents)
             #expect(removed.objects == 0 && removed.uploads == 0)
             bucket.age()

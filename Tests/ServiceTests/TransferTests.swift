@@ -63,20 +63,20 @@ struct TransferTests {
         return ([transfer.stage.word] + effects.map(\.word)).joined(separator: " ")
     }
 
-    // MARK: Ways through the machine
+    // MARK: Paths through the machine
 
-    @Test func `A download asks, and its content is put in its place`() throws {
+    @Test func `A download reads its access, exchanges a request, and moves its content`() throws {
         var transfer = try Self.transfer()
         #expect(Self.feed(&transfer, .begin) == "ready note authorize")
         #expect(Self.feed(&transfer, .authorized(Access.Found())) == "asking start")
         let exchange = ExchangeID(rawValue: 9)
         let (head, verdict) = (Self.head(200), ResumeVerdict.append(at: 0))
-        #expect(Self.feed(&transfer, .head(exchange, head, HeadJudgement(.keep(at: 0), verdict))) == "asking")
+        #expect(Self.feed(&transfer, .head(exchange, head, HeadJudgement(.keep(at: 0), verdict))) == "asking arrived")
         let end = Self.result(.complete, head, verdict, .memory([1]), length: 1)
         #expect(Self.feed(&transfer, .ended(exchange, end)) == "finishing finalize place")
     }
 
-    @Test func `Events of an exchange that is over do nothing`() throws {
+    @Test func `Events of an ended exchange have no effect`() throws {
         var transfer = try Self.transfer()
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
         let old = ExchangeID(rawValue: 3)
@@ -87,12 +87,71 @@ struct TransferTests {
         #expect(transfer.progress.kept.point == nil)
     }
 
-    @Test func `A task that has to be confirmed asks before it asks its origin`() throws {
+    @Test func `A task with a cache policy consults the store first, once`() throws {
+        var transfer = try Self.transfer { $0.request.cachePolicy = .useProtocolCachePolicy }
+        #expect(Self.feed(&transfer, .begin) == "ready note authorize")
+        #expect(Self.feed(&transfer, .authorized(Access.Found())) == "consulting consult")
+        transfer.attempt.reuse = Reuse(key: CacheKey())
+        for (answer, effects) in [
+            (CacheAnswer.load(confirming: nil, leads: true), "asking start"), (.follow, "ready settle"),
+            (.fail, "ready settle"), (.gone, "ready settle"),
+        ] {
+            var next = transfer
+            #expect(Self.feed(&next, .consulted(answer)) == effects)
+            guard case .load = answer else { continue }
+            #expect(Self.feed(&next, .authorized(Access.Found())) == "asking")
+        }
+        var stopped = transfer
+        #expect(Self.feed(&stopped, .stop(.decided)) == "consulting")
+        #expect(Self.feed(&stopped, .consulted(.load(confirming: nil, leads: true))) == "ready settle")
+    }
+
+    @Test func `Interrupted segments go on once the store was consulted`() throws {
+        var progress = TaskProgress()
+        let record = SegmentRecord {
+            $0.total = 40 << 20
+            $0.held = [HeldRange(0, 1 << 20)]
+        }
+        let point = ResumePoint {
+            $0.url = Self.url
+            $0.entityTag = "\"v\""
+            $0.totalLength = 40 << 20
+        }
+        progress.kept = .segments(record, point, source: 0)
+        var transfer = try Self.transfer(progress) {
+            $0.segments = .count(4)
+            $0.request.cachePolicy = .useProtocolCachePolicy
+        }
+        #expect(Self.feed(&transfer, .begin) == "ready note authorize")
+        #expect(Self.feed(&transfer, .authorized(Access.Found())) == "consulting consult")
+        transfer.attempt.reuse = Reuse(key: CacheKey())
+        #expect(Self.feed(&transfer, .consulted(.load(confirming: nil, leads: true))) == "ready find")
+        #expect(Self.feed(&transfer, .found(size: 40 << 20)) == "segmented keep note authorize")
+        #expect(
+            Self.feed(&transfer, .authorized(Access.Found())) == "segmented resumeSegments show widenLater widen")
+    }
+
+    @Test func `Requests with conditions or ranges of their own, uploads and objects consult no cache`() throws {
+        let changes: [(inout TaskSpecification) -> Void] = [
+            { $0.request.headers.append("Range", "bytes=0-1") }, { $0.ifNoneMatch = "\"a\"" },
+            { $0.request.method = "POST" }, { $0.mirrors = ["https://b.example/x"] },
+            { $0.request.headers.append("if-modified-since", "x") }, { $0.destinationObject = ObjectDestination() },
+        ]
+        for change in changes {
+            let transfer = try Self.transfer {
+                $0.request.cachePolicy = .useProtocolCachePolicy
+                change(&$0)
+            }
+            #expect(!transfer.consultsCache)
+        }
+    }
+
+    @Test func `A task with a begin question asks it before its first request`() throws {
         var transfer = try Self.transfer { $0.confirmBeforeStart = true }
         #expect(Self.feed(&transfer, .begin) == "ready ask")
     }
 
-    @Test func `A stop ends what is under way, and what has no connection at once`() throws {
+    @Test func `A stop ends the exchange in flight, and a transfer without a connection at once`() throws {
         var transfer = try Self.transfer()
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
         #expect(Self.feed(&transfer, .stop(.decided)) == "asking stop")
@@ -119,7 +178,7 @@ struct TransferTests {
         #expect(Self.feed(&segmented, .stop(.interrupted)) == "segmented settle")
     }
 
-    @Test func `A completion of an outdated request does not count`() throws {
+    @Test func `The completion of an outdated request does not count`() throws {
         var transfer = try Self.transfer()
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()), .stop(.outdated))
         #expect(Self.feed(&transfer, .stop(.interrupted)) == "asking stop")
@@ -128,7 +187,7 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 9), end)) == "asking settle")
     }
 
-    @Test func `A fetch of a body that fails is an attempt, unless it was stopped`() throws {
+    @Test func `A failed fetch of a body is an attempt, unless it was stopped`() throws {
         for isStopped in [false, true] {
             var transfer = try Self.transfer(kind: .upload) { $0.bodyObject = ObjectReference() }
             #expect(Self.feed(&transfer, .begin) == "fetchingBody fetchBody")
@@ -138,10 +197,105 @@ struct TransferTests {
         }
     }
 
+    // MARK: What readers can read
+
+    /// What the last of some events shows readers.
+    private static func shown(_ transfer: inout Transfer, _ events: Transfer.Event...) -> [ArrivingContent?] {
+        var effects: [Transfer.Effect] = []
+        for event in events { effects = transfer.handle(event, in: world()) }
+        return effects.compactMap { if case .arrived(let content, _) = $0 { .some(content) } else { .none } }
+    }
+
+    @Test func `Every beginning at offset 0 is a version of its own, and a continuation is none`() throws {
+        var transfer = try Self.transfer()
+        let exchange = ExchangeID(rawValue: 9)
+        _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
+        let fresh = HeadJudgement(.keep(at: 0), .append(at: 0))
+        let first = Self.shown(&transfer, .head(exchange, Self.content(1_000_000), fresh))
+        let version = Self.now.milliseconds
+        #expect(first == [ArrivingContent(version: version, total: 1_000_000)])
+        #expect(Self.shown(&transfer, .durable(exchange, 400_000, nil)) == [], "shown once it is stored")
+        #expect(
+            ArrivingContent(transfer.progress) == ArrivingContent(version: version, total: 1_000_000, [0..<400_000]))
+
+        var resumed = try Self.transfer(transfer.progress)
+        _ = Self.feed(&resumed, .begin, .authorized(Access.Found()))
+        let part = Self.head(206, [("ETag", "\"v\""), ("Content-Range", "bytes 400000-999999/1000000")])
+        let rest = HeadJudgement(.keep(at: 400_000), .append(at: 400_000))
+        #expect(
+            Self.shown(&resumed, .head(exchange, part, rest))
+                == [ArrivingContent(version: version, total: 1_000_000, [0..<400_000])])
+
+        var restarted = try Self.transfer(transfer.progress)
+        _ = Self.feed(&restarted, .begin, .authorized(Access.Found()))
+        let again = HeadJudgement(.keep(at: 0), .restartWithThisBody)
+        #expect(
+            Self.shown(&restarted, .head(exchange, Self.content(1_000_000), again))
+                == [ArrivingContent(version: version + 1, total: 1_000_000)], "though it is the same millisecond")
+    }
+
+    @Test func `A small content is shown when it is complete`() throws {
+        var transfer = try Self.transfer()
+        _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
+        let head = Self.content(Int64(ServiceSettings.inlineLimit))
+        let fresh = HeadJudgement(.keep(at: 0), .append(at: 0))
+        #expect(Self.shown(&transfer, .head(ExchangeID(rawValue: 9), head, fresh)) == [nil])
+    }
+
+    @Test func `What cannot be resumed is shown as it is synced, and pages and objects are not`() throws {
+        let exchange = ExchangeID(rawValue: 9)
+        let fresh = HeadJudgement(.keep(at: 0), .append(at: 0))
+        var transfer = try Self.transfer()
+        _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
+        let version = Self.now.milliseconds
+        let head = Self.head(200, [("Transfer-Encoding", "chunked")])
+        #expect(
+            Self.shown(&transfer, .head(exchange, head, fresh)) == [ArrivingContent(version: version, total: nil)])
+        #expect(
+            Self.shown(&transfer, .durable(exchange, 400_000, nil))
+                == [ArrivingContent(version: version, total: nil, [0..<400_000])])
+
+        var page = try Self.transfer()
+        _ = Self.feed(&page, .begin, .authorized(Access.Found()))
+        let judgement = HeadJudgement(.keep(at: 0), .notADownload(status: 404))
+        #expect(Self.shown(&page, .head(exchange, Self.head(404), judgement)) == [nil])
+        #expect(Self.shown(&page, .durable(exchange, 400_000, nil)) == [])
+
+        var object = try Self.transfer(hasContentsBucket: true)
+        _ = Self.feed(&object, .begin, .authorized(Access.Found()))
+        #expect(Self.shown(&object, .head(exchange, Self.content(1_000_000), fresh)) == [nil])
+        var upload = try Self.transfer(kind: .upload)
+        _ = Self.feed(&upload, .begin, .authorized(Access.Found()))
+        #expect(Self.shown(&upload, .head(exchange, Self.content(1_000_000), HeadJudgement(.keep(at: 0)))) == [])
+    }
+
+    @Test func `A page in place of the rest leaves nothing that could be resumed`() throws {
+        var progress = TaskProgress()
+        let point = ResumePoint { ($0.url, $0.entityTag, $0.offset) = (Self.url, "\"v\"", 400) }
+        progress.kept = .file(point, source: 0)
+        var transfer = try Self.transfer(progress)
+        _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
+        let exchange = ExchangeID(rawValue: 9)
+        let judgement = HeadJudgement(.keep(at: 0), .notADownload(status: 404))
+        _ = Self.feed(&transfer, .head(exchange, Self.head(404), judgement), .durable(exchange, 100_000, [1]))
+        #expect(transfer.progress.kept == .none)
+    }
+
+    @Test func `What a reader waits for makes a connection give way`() throws {
+        var (_, transfer) = try Self.stages()[4]
+        for connection in 10...12 as ClosedRange<UInt64> {
+            _ = transfer.handle(.connect(source: 0, isOwn: false, positions: [:]), in: Self.world(connection))
+        }
+        let wanted = Transfer.Event.wanted(TransferWalk.total - 1, positions: [:])
+        #expect(Self.feed(&transfer, wanted) == "segmented shorten show widenLater")
+        #expect(Self.feed(&transfer, wanted) == "segmented widenLater")
+        #expect(Self.feed(&transfer, .stop(.interrupted), wanted) == "segmented")
+    }
+
     // MARK: Every stage, every event
 
-    /// What each event does in each stage: to the exchange under way, where it is of one.
-    @Test func `Every event is taken in every stage`() throws {
+    /// The result of each event in each stage. Events of exchanges are for the exchange in flight.
+    @Test func `Every event is handled in every stage`() throws {
         var table: [String] = []
         for (stage, transfer) in try Self.stages() {
             for event in Self.events(transfer.exchange ?? transfer.exchanges.first ?? ExchangeID(rawValue: 1)) {
@@ -172,7 +326,7 @@ struct TransferTests {
         let plain = try transfer()
         let object = try transfer(hasContentsBucket: true)
         return [
-            at(.ready, plain), at(.fetchingBody, plain), at(.asking(exchange), plain),
+            at(.ready, plain), at(.consulting, plain), at(.fetchingBody, plain), at(.asking(exchange), plain),
             (inSegments.stage.word, inSegments),
             at(.verifying(whole), plain), at(.writing(Transfer.Writing(exchange: exchange, result: whole)), object),
             at(.finishing, plain),
@@ -184,18 +338,21 @@ struct TransferTests {
         let part = ContentPart(number: 1, offset: 0, bytes: [1], plan: PartPlan(expected: 8))
         let finished = ObjectWriter.Finished(digests: [.sha256: [0xAA]])
         return [
-            .found(size: 8), .authorized(Access.Found()), .failed(.start(Unexpected())),
+            .found(size: 8), .authorized(Access.Found()), .consulted(.load(confirming: nil, leads: true)),
+            .failed(.start(Unexpected())),
             .informational(exchange, head(104)),
             .head(exchange, content(8), HeadJudgement(.keep(at: 0), .append(at: 0))),
             .durable(exchange, 4, nil), .part(exchange, part), .wrote(exchange, .finished(finished)),
             .ended(exchange, result(.failed(.reset))), .connect(source: 0, isOwn: true, positions: [:]), .widened,
-            .read(Transfer.Reading(result: .success(nil), position: 8, digests: [.sha256: [0xAA]])), .stop(.decided),
+            .read(Transfer.Reading(result: .success(nil), position: 8, digests: [.sha256: [0xAA]])),
+            .wanted(0, positions: [:]), .stop(.decided),
         ]
     }
 
     private static let table = """
         ready found: ready note authorize
         ready authorized: asking start
+        ready consulted: ready
         ready failed: ready note settle
         ready informational: ready
         ready head: ready
@@ -206,9 +363,26 @@ struct TransferTests {
         ready connect: ready
         ready widened: ready
         ready read: ready
+        ready wanted: ready
         ready stop: ready
+        consulting found: consulting
+        consulting authorized: consulting
+        consulting consulted: asking start
+        consulting failed: consulting note settle
+        consulting informational: consulting
+        consulting head: consulting
+        consulting durable: consulting record
+        consulting part: consulting
+        consulting wrote: consulting
+        consulting ended: consulting
+        consulting connect: consulting
+        consulting widened: consulting
+        consulting read: consulting
+        consulting wanted: consulting
+        consulting stop: consulting
         fetchingBody found: fetchingBody
         fetchingBody authorized: fetchingBody
+        fetchingBody consulted: fetchingBody
         fetchingBody failed: fetchingBody note note settle
         fetchingBody informational: fetchingBody
         fetchingBody head: fetchingBody
@@ -219,12 +393,14 @@ struct TransferTests {
         fetchingBody connect: fetchingBody
         fetchingBody widened: fetchingBody
         fetchingBody read: fetchingBody
+        fetchingBody wanted: fetchingBody
         fetchingBody stop: fetchingBody
         asking found: asking
         asking authorized: asking
+        asking consulted: asking
         asking failed: asking note settle
         asking informational: asking
-        asking head: asking
+        asking head: asking arrived
         asking durable: asking record
         asking part: writing write
         asking wrote: asking
@@ -232,9 +408,11 @@ struct TransferTests {
         asking connect: asking
         asking widened: asking
         asking read: asking
+        asking wanted: asking
         asking stop: asking stop
         segmented found: segmented
         segmented authorized: segmented resumeSegments show widenLater widen
+        segmented consulted: segmented
         segmented failed: segmented note settle
         segmented informational: segmented
         segmented head: segmented widenLater
@@ -245,9 +423,11 @@ struct TransferTests {
         segmented connect: segmented start show
         segmented widened: segmented
         segmented read: segmented widenLater
+        segmented wanted: segmented widenLater
         segmented stop: segmented stop
         verifying found: verifying
         verifying authorized: verifying
+        verifying consulted: verifying
         verifying failed: verifying note settle
         verifying informational: verifying
         verifying head: verifying
@@ -258,12 +438,14 @@ struct TransferTests {
         verifying connect: verifying
         verifying widened: verifying
         verifying read: finishing finalize place
+        verifying wanted: verifying
         verifying stop: verifying
         writing found: writing
         writing authorized: writing
+        writing consulted: writing
         writing failed: writing note settle
         writing informational: writing
-        writing head: writing
+        writing head: writing arrived
         writing durable: writing record
         writing part: writing write
         writing wrote: finishing finalize place
@@ -271,9 +453,11 @@ struct TransferTests {
         writing connect: writing
         writing widened: writing
         writing read: writing
+        writing wanted: writing
         writing stop: writing
         finishing found: finishing
         finishing authorized: finishing
+        finishing consulted: finishing
         finishing failed: finishing note settle
         finishing informational: finishing
         finishing head: finishing
@@ -284,13 +468,14 @@ struct TransferTests {
         finishing connect: finishing
         finishing widened: finishing
         finishing read: finishing
+        finishing wanted: finishing
         finishing stop: finishing
         """.split(separator: "\n").map { String($0) }
 
     // MARK: Walks
 
     @Test(arguments: 0..<300 as Range<UInt64>)
-    func `At random it has one request at a time, forgets none, and comes to its end`(seed: UInt64) throws {
+    func `A random walk has one request at a time, settles each, and ends`(seed: UInt64) throws {
         var walk = try TransferWalk(seed: seed)
         try walk.run()
     }

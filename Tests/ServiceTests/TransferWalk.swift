@@ -11,7 +11,7 @@ import Testing
 @testable import TransferEngine
 @testable import Transfers
 
-/// One transfer from its claim to its end, in surroundings that answer at random.
+/// One transfer from its claim to its end, in an environment that responds at random.
 struct TransferWalk {
     private var random: SeededRandom
     private var transfer: Transfer
@@ -20,11 +20,11 @@ struct TransferWalk {
     /// Exchanges that were started and have not ended.
     private var running: Set<ExchangeID> = []
     private var stopped: Set<ExchangeID> = []
-    /// Events that the surroundings owe.
+    /// Events that the environment still has to send.
     private var owed: [Transfer.Event] = []
     private var isOver = false
     private(set) var steps: [String] = []
-    /// Stages and events that were met.
+    /// Stages and events that occurred.
     private(set) var met: Set<String> = []
 
     static let total: Int64 = 40 << 20
@@ -58,7 +58,9 @@ struct TransferWalk {
         case 3:
             let body = BodyLocation(storage: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
             transfer = try TransferTests.transfer(kind: .upload, body: body)
-        default: transfer = try TransferTests.transfer(progress)
+        default:
+            let policy = CachePolicy.allCases.randomElement(using: &random)
+            transfer = try TransferTests.transfer(progress) { $0.request.cachePolicy = policy }
         }
     }
 
@@ -66,7 +68,7 @@ struct TransferWalk {
         try feed(.begin)
         for _ in 0..<300 where !isOver { try step() }
         if !isOver { try feed(.stop(.decided)) }
-        // Asked to stop it comes to its end by itself.
+        // After a stop the transfer ends by itself.
         for _ in 0..<300 where !isOver {
             if let exchange = anyRunning() {
                 try feed(.ended(exchange, TransferTests.result(.stopped)))
@@ -91,9 +93,9 @@ struct TransferWalk {
         if Int.random(in: 0..<60, using: &random) == 0 {
             return try feed(.stop([.decided, .interrupted, .outdated].randomElement(using: &random) ?? .decided))
         }
-        // Without an exchange it waits for places, or for a source that rests.
+        // Without an exchange it waits for slots, or for a source that rests.
         guard let exchange = anyRunning() else { return try widen(proceeds: true) }
-        switch Int.random(in: 0..<7, using: &random) {
+        switch Int.random(in: 0..<8, using: &random) {
         case 0: try feed(.informational(exchange, TransferTests.head(104, [("Location", "/u/1")])))
         case 1: try feed(.head(exchange, TransferTests.content(Self.total), judgement(of: exchange)))
         case 2: try feed(.durable(exchange, lastByte(of: exchange), nil))
@@ -101,6 +103,7 @@ struct TransferWalk {
             let part = ContentPart(number: 1, offset: 0, bytes: [1], plan: PartPlan(expected: Self.total))
             try feed(.part(exchange, part))
         case 4: try widen(proceeds: false)
+        case 5: try feed(.wanted(Int64.random(in: 0..<Self.total, using: &random), positions: [:]))
         default: try feed(.ended(exchange, stopped.contains(exchange) ? TransferTests.result(.stopped) : end(exchange)))
         }
     }
@@ -138,7 +141,7 @@ struct TransferWalk {
         }
     }
 
-    // MARK: The surroundings
+    // MARK: The environment
 
     private mutating func feed(_ event: Transfer.Event) throws {
         guard !isOver else { return }
@@ -162,6 +165,10 @@ struct TransferWalk {
         case .start(let exchange): running.insert(exchange)
         case .stop(let exchange): stopped.insert(exchange)
         case .authorize: owed.append(.authorized(Access.Found()))
+        case .consult:
+            transfer.attempt.reuse = Reuse(key: CacheKey())
+            let answers = [CacheAnswer.load(confirming: nil, leads: true), .follow, .fail, .gone]
+            owed.append(.consulted(answers.randomElement(using: &random) ?? .gone))
         case .find: owed.append(.found(size: Bool.random(using: &random) ? Self.total : nil))
         case .widen(let proceeds): try widen(proceeds: proceeds)
         case .replace(_, let source):
@@ -187,7 +194,7 @@ struct TransferWalk {
             .read(Transfer.Reading(result: result, position: end, digests: isLast ? [.sha256: [0xAA]] : [:])))
     }
 
-    /// Gives places to some sources.
+    /// Grants slots to some sources.
     private mutating func widen(proceeds: Bool) throws {
         for source in transfer.segmented?.plan.sources(at: now) ?? [] where Bool.random(using: &random) {
             try feed(.connect(source: source, isOwn: false, positions: [:]))

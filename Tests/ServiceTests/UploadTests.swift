@@ -56,7 +56,7 @@ struct UploadTests {
     }
 
     @Test(arguments: [200_000, 2000])
-    func `A source that changes after the order still sends the original bytes`(length: Int) async throws {
+    func `A source that changes after the order does not change the upload`(length: Int) async throws {
         let roots = TemporaryFolder()
         roots.write(Content.bytes(seed: 1, length: length), to: "in.bin")
         try await ServiceStage.run(configured: { $0.filesRoots = ["r": roots.path] }) { stage in
@@ -65,7 +65,7 @@ struct UploadTests {
             let task = try await stage.create(
                 stage.order("/up", kind: .upload, suspended: true, body: .file(root: "r", path: "in.bin")), in: session)[
                     0]
-            // What the database keeps needs no copy.
+            // Bytes in the database need no copy.
             #expect(filesBelow(stage.folder.file("data/bodies")).count == (length > 64 * 1024 ? 1 : 0))
             #expect(stage.service.heldBytes.withLock { $0 } == 0)
             roots.write(Content.bytes(seed: 2, length: 100), to: "in.bin")
@@ -77,7 +77,7 @@ struct UploadTests {
     }
 
     @Test
-    func `A retry sends the body again, and the answer is the task's content`() async throws {
+    func `A retry sends the body again, and the response is the task's content`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()
             stage.origin.serve("/up", .echo, turns: [[.status(503)]])
@@ -95,7 +95,7 @@ struct UploadTests {
     }
 
     @Test
-    func `A POST that may be sent once is not sent twice on a connection that was used before`() async throws {
+    func `A POST without permission to repeat is not repeated on a reused connection`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session {
                 $0.retryPolicy = .custom(RetryPolicy.Settings(maximumAttempts: 1))
@@ -115,7 +115,7 @@ struct UploadTests {
     }
 
     @Test
-    func `A destination gets the content, and an existing file only where that was asked for`() async throws {
+    func `A destination receives the content, and replaces a file only if requested`() async throws {
         let roots = TemporaryFolder()
         roots.makeFolder("dir")
         roots.write([1], to: "dir/there")

@@ -24,7 +24,7 @@ struct AppTests {
     }
 
     @Test
-    func `Keys are found by their identifier and gone when deleted`() async throws {
+    func `Keys are found by their identifier, and not after their deletion`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         let record = key("k", app, fixture)
@@ -38,7 +38,7 @@ struct AppTests {
     }
 
     @Test
-    func `A replaced webhook secret signs for its grace, after the current one`() async throws {
+    func `A replaced webhook secret signs within its grace period, after the current one`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         try await fixture.store.apps.rotateWebhookSecret(
@@ -55,7 +55,7 @@ struct AppTests {
     }
 
     @Test
-    func `Deleting an app forgets all of it`() async throws {
+    func `Deleting an app deletes all its rows`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s")
         _ = try await fixture.store.files.addBody(
@@ -86,7 +86,7 @@ struct AppTests {
     }
 
     @Test
-    func `Credentials are the session's before the app's, one for a place`() async throws {
+    func `Credentials of a session precede those of its app, one for each protection space`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let space = ProtectionSpace(
@@ -119,10 +119,10 @@ struct AppTests {
         }
     }
     @Test(arguments: [1024, 1025, 40_000])
-    func `A long realm tells protection spaces apart as a short one does`(_ length: Int) async throws {
+    func `A long realm distinguishes protection spaces as a short one does`(_ length: Int) async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
-        // Nothing that an index could compress.
+        // Random bytes, which an index cannot compress.
         var generator = SeededGenerator(state: 1)
         let realm = String(
             (0..<length).map { _ in Character(UnicodeScalar(UInt8.random(in: 33...126, using: &generator))) })

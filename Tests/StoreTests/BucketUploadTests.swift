@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-/// Rows of multipart uploads: what has one is completed or aborted.
+/// Rows of multipart uploads: each is completed or aborted.
 struct BucketUploadTests {
     private func useless(_ fixture: StoreFixture) async throws -> [Int64] {
         try await fixture.store.files.uselessUploads(of: "b", at: fixture.now, limit: 10).map(\.row)
@@ -15,7 +15,7 @@ struct BucketUploadTests {
         try await fixture.store.files.note(upload: id, row: row, bucket: "b", key: "k", at: fixture.now)
     }
 
-    @Test func `The newest upload of a task that is not completed is needed, no other`() async throws {
+    @Test func `Only the newest upload of an unfinished task is needed`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -39,7 +39,7 @@ struct BucketUploadTests {
         #expect(try await useless(fixture) == [second])
     }
 
-    @Test func `An upload that nobody needs when it has begun is left to be aborted`() async throws {
+    @Test func `An upload that is no longer needed when it begins is aborted`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -47,14 +47,14 @@ struct BucketUploadTests {
         _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: task.id, at: fixture.now)
         #expect(try await !note("u1", row, fixture))
         #expect(try await useless(fixture) == [row])
-        // The janitor did not find it, and forgot the row.
+        // The janitor did not find it, and deleted the row.
         try await fixture.store.files.forgetUpload(row: row, id: "u1")
         #expect(try await !note("u2", row, fixture))
         let left = try await fixture.store.files.uselessUploads(of: "b", at: fixture.now, limit: 10)
         #expect(left.map(\.id) == ["u2"] && left.map(\.key) == ["k"])
     }
 
-    @Test func `An upload whose id was noted while it was searched for is not forgotten`() async throws {
+    @Test func `An upload that gets its id during the search is not forgotten`() async throws {
         let fixture = try await StoreFixture()
         let row = try await fixture.store.files.beginUpload(of: TaskID(99), bucket: "b", key: "k", at: fixture.now)
         #expect(try await !note("u1", row, fixture))
@@ -64,7 +64,7 @@ struct BucketUploadTests {
         #expect(try await useless(fixture) == [])
     }
 
-    @Test func `What cannot be aborted is tried again later`() async throws {
+    @Test func `An upload that cannot be aborted is retried later`() async throws {
         let fixture = try await StoreFixture()
         let row = try await fixture.store.files.beginUpload(of: TaskID(99), bucket: "b", key: "k", at: fixture.now)
         #expect(try await useless(fixture) == [row])
@@ -75,7 +75,7 @@ struct BucketUploadTests {
             try await fixture.store.files.uselessUploads(of: "b", at: fixture.now, limit: 10).map(\.attempts) == [1])
     }
 
-    @Test func `Progress is kept for as long as the task is not completed`() async throws {
+    @Test func `Progress is kept until the task is completed`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)

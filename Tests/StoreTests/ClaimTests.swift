@@ -22,7 +22,7 @@ struct ClaimTests {
     }
 
     @Test
-    func `A claimed task comes with its specification, progress and body`() async throws {
+    func `A claimed task has its specification, progress and body`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let body = NewTask.Body.bytes([1, 2, 3], mediaType: "text/plain", publicId: "body_1")
@@ -47,7 +47,7 @@ struct ClaimTests {
     }
 
     @Test
-    func `A lane tells what its session allows`() async throws {
+    func `A lane has the limits of its session`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession {
             $0.httpMaximumConnectionsPerHost = 3
@@ -91,7 +91,7 @@ struct ClaimTests {
     }
 
     @Test
-    func `The resource timeout ends a task wherever it waits`() async throws {
+    func `The resource timeout ends a task in every waiting phase`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         try await fixture.create((0..<5).map { fixture.download("/\($0)") }, in: session)
@@ -121,7 +121,7 @@ struct ClaimTests {
     }
 
     @Test
-    func `A start puts back what was under way and charges nothing`() async throws {
+    func `A start requeues interrupted tasks and charges nothing`() async throws {
         let folder = TemporaryFolder()
         let fixture = try await StoreFixture(folder: folder)
         let session = try await fixture.makeSession()

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Store
 
-/// What is due goes, however much it is, and in pieces that stay small.
+/// Due rows are removed completely, in small batches.
 @Suite struct CleaningTests {
-    /// Rows of tables, as `SELECT count(*)` has them.
+    /// The number of rows of a table.
     private func count(_ fixture: StoreFixture, _ body: @escaping @Sendable (Connection) throws -> Int64?) async throws
         -> Int64
     {
@@ -23,7 +23,7 @@ import Testing
         try await count(fixture) { db in try db.first("SELECT count(*) FROM task") { $0.integer(0) } }
     }
 
-    @Test func `All sessions that were forgotten go without a pause between them`() async throws {
+    @Test func `Many deleted sessions are removed without a pause between them`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         for _ in 0..<30 {
@@ -36,7 +36,7 @@ import Testing
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `A piece removes no more than its rows`() async throws {
+    @Test func `A batch removes at most its limit of rows`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create((0..<100).map { fixture.download("/\($0)") }, in: session)
@@ -53,7 +53,7 @@ import Testing
         #expect(try await sessions(fixture) == 0)
     }
 
-    @Test func `What many acknowledgements have begun is done without a pause between them`() async throws {
+    @Test func `The aftermath of many acknowledgements is removed without a pause`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         for _ in 0..<40 {
@@ -74,7 +74,7 @@ import Testing
                 == 0)
     }
 
-    @Test func `Acknowledged content outlives the time for what nobody acknowledges`() async throws {
+    @Test func `Acknowledged content may outlive the retention of unacknowledged content`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.finished(session)
@@ -91,7 +91,7 @@ import Testing
         #expect(try await fixture.store.tasks.read(task.id).content?.isExpired == true)
     }
 
-    @Test func `Nothing of a deleted app is found, claimed or let in before its rows are gone`() async throws {
+    @Test func `A deleted app is not found, claimed or authenticated before its rows are removed`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let key = KeyRecord(
@@ -118,7 +118,7 @@ import Testing
                 "new", app: session.app, configuration: nil, description: nil, onlyCreates: false, at: fixture.now)
         }
         await #expect(throws: DomainError.notFound) { try await fixture.store.apps.addKey(key) }
-        // The lanes of both have a task; only one is somebody's.
+        // The lanes of both have a task; only one is claimed.
         let first = try await fixture.store.tasks.advance(
             settling: [], after: QueueCursor(), through: .everything, at: fixture.now
         ) { .tasks($0.lanes.map { ($0.id, 1) }) }
@@ -140,7 +140,7 @@ import Testing
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `Lanes go with their last task, and their numbers are not given again`() async throws {
+    @Test func `Lanes are deleted with their last task, and their numbers are not reused`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         @Sendable func lanes() async throws -> [Int64] {
@@ -162,7 +162,7 @@ import Testing
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `An identifier's incarnations are remembered for a month after its last session`() async throws {
+    @Test func `The incarnations of an identifier are kept for a month after its last session`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         func use() async throws -> Int64 {
@@ -185,7 +185,7 @@ import Testing
         #expect(rows == 0)
     }
 
-    @Test func `Keys are kept for a month after they ended`() async throws {
+    @Test func `Keys are kept for a month after their end`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         try await fixture.store.apps.addKey(
@@ -200,7 +200,7 @@ import Testing
         #expect(try await fixture.store.apps.keys(of: app).count == 1)
     }
 
-    @Test(.enabled(if: !TestStore.isOnServer)) func `The file shrinks when much was removed`() async throws {
+    @Test(.enabled(if: !TestStore.isOnServer)) func `The file shrinks after many deletions`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create((0..<400).map { fixture.download("/\($0)") }, in: session)
@@ -211,7 +211,7 @@ import Testing
         try await fixture.clean()
         fixture.store.close()
         let size = try #require(fileLength(fixture.folder.file("test.db")))
-        // What is kept free is 8 MiB.
+        // 8 MiB are kept free.
         #expect(size < 12 << 20)
     }
 
@@ -231,7 +231,7 @@ import Testing
     }
 }
 
-/// One transaction's work does not grow with the crowd it meets, counted in SQLite's own instructions.
+/// The cost of one transaction is bounded, counted in SQLite's instructions.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct CostTests {
     /// The writer's instructions for `body`.
     private func cost(_ fixture: StoreFixture, _ body: () async throws -> Void) async throws -> Int {
@@ -240,7 +240,7 @@ import Testing
         return try await fixture.store.database.write { $0.instructions } - before
     }
 
-    /// Expects that ten times the crowd costs less than twice the work.
+    /// Expects that ten times the rows cost less than twice the instructions.
     private func expectBounded(
         sourceLocation: SourceLocation = #_sourceLocation, _ run: (Int) async throws -> Int
     ) async throws {
@@ -248,7 +248,7 @@ import Testing
         #expect(many < 2 * few, "\(few) instructions with few, \(many) with many", sourceLocation: sourceLocation)
     }
 
-    @Test func `Of an acknowledgement, whatever it covers`() async throws {
+    @Test func `The cost of an acknowledgement is bounded, whatever it covers`() async throws {
         try await expectBounded { count in
             let fixture = try await StoreFixture()
             let session = try await fixture.makeSession()
@@ -261,7 +261,7 @@ import Testing
         }
     }
 
-    @Test func `Of deleting a session, whatever is in it`() async throws {
+    @Test func `The cost of deleting a session is bounded, whatever it has`() async throws {
         try await expectBounded { count in
             let fixture = try await StoreFixture()
             let session = try await fixture.makeSession()
@@ -272,7 +272,7 @@ import Testing
         }
     }
 
-    @Test func `Of deleting an app, whatever it has`() async throws {
+    @Test func `The cost of deleting an app is bounded, whatever it has`() async throws {
         try await expectBounded { count in
             let fixture = try await StoreFixture()
             let app = try await fixture.makeApp()
@@ -281,7 +281,7 @@ import Testing
         }
     }
 
-    @Test func `Of a step of a session-wide command that matches few`() async throws {
+    @Test func `The cost of a session-wide command's step is bounded, even with few matches`() async throws {
         try await expectBounded { count in
             let fixture = try await StoreFixture()
             let session = try await fixture.makeSession()
@@ -293,7 +293,7 @@ import Testing
         }
     }
 
-    @Test func `Of the longest commit when discretionary tasks are cancelled`() async throws {
+    @Test func `The longest commit of cancelling discretionary tasks is bounded`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         let session = try await fixture.makeSession(app: app) { $0.isDiscretionary = true }
@@ -308,7 +308,7 @@ import Testing
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `Of creating a task in a session with many lanes`() async throws {
+    @Test func `The cost of creating a task is bounded in a session with many lanes`() async throws {
         try await expectBounded { count in
             let fixture = try await StoreFixture()
             let session = try await fixture.makeSession()
@@ -317,7 +317,7 @@ import Testing
         }
     }
 
-    @Test func `Of a piece of every chore`() async throws {
+    @Test func `The cost of every chore's batch is bounded`() async throws {
         for chore in [Chore.forgottenSessions, .deletedApps, .acknowledgedContents, .events, .unacknowledgedContents] {
             try await expectBounded { count in
                 let fixture = try await StoreFixture()
@@ -344,7 +344,7 @@ import Testing
         }
     }
 
-    @Test func `Of asking launch rules again when nothing changes`() async throws {
+    @Test func `Evaluating launch rules without a change writes nothing`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)

@@ -7,7 +7,7 @@ import Testing
 
 struct ContentTests {
     @Test
-    func `Content lives a day after its event was acknowledged`() async throws {
+    func `Content is kept for a day after its event was acknowledged`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.finished(session)
@@ -24,7 +24,7 @@ struct ContentTests {
     }
 
     @Test
-    func `Content that nobody acknowledges goes after a month, counted`() async throws {
+    func `Unacknowledged content expires after a month and is counted`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -34,7 +34,7 @@ struct ContentTests {
     }
 
     @Test
-    func `Claiming frees a content at once, its file too, and again changes nothing`() async throws {
+    func `A claim frees content and file at once, and a repetition changes nothing`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -69,7 +69,7 @@ struct BodyTests {
     }
 
     @Test
-    func `A body stays while tasks need it, then a day`() async throws {
+    func `A body is kept while tasks need it, then for a day`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await add(fixture, session.app, "body_1")
@@ -95,7 +95,7 @@ struct BodyTests {
     }
 
     @Test
-    func `A deleted body is gone for clients at once and for its tasks with the last of them`() async throws {
+    func `A deleted body is hidden from clients at once and removed with its last task`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await add(fixture, session.app, "body_1")
@@ -114,7 +114,7 @@ struct BodyTests {
     }
 
     @Test
-    func `Stored bytes are counted, tasks' own bodies too, and bounded`() async throws {
+    func `Stored bytes are counted, with tasks' own bodies, and limited`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await add(fixture, session.app, "body_1", length: 90, limit: 100)
@@ -139,7 +139,7 @@ struct BodyTests {
     }
 
     @Test
-    func `Bodies of another app, and drafts, serve no task`() async throws {
+    func `Bodies of another app and drafts cannot be used by tasks`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let other = try await fixture.makeApp()

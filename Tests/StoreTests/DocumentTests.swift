@@ -8,12 +8,12 @@ import Testing
 @Suite struct DocumentTests {
     private let documents = Documents(sealer: Sealer(masterKey: Array(repeating: 7, count: 32)))
 
-    /// A value that came back.
+    /// A value after a round trip.
     private func returned<Value: Shape>(_ value: Value) throws -> Value {
         try documents.decode(Value.self, documents.encode(value))
     }
 
-    /// A property that is nil would not be missed when it is forgotten.
+    /// Expects that no property is `nil`: a forgotten one would not be missed.
     private func expectFull(_ value: Any, _ path: String = "") {
         let mirror = Mirror(reflecting: value)
         if mirror.displayStyle == .optional || mirror.displayStyle == .collection {
@@ -122,6 +122,7 @@ import Testing
         progress.lastAttempt = AttemptRecord(
             number: 2, startedAt: Timestamp(milliseconds: 5), endedAt: Timestamp(milliseconds: 9), offset: 7,
             statusCode: 503, error: fullError)
+        progress.version = 6
         progress.bytesFetchedTwice = 2
         progress.diskPauses = 3
         progress.diskLosses = 4
@@ -150,17 +151,18 @@ import Testing
         return progress
     }
 
-    @Test func `A task's result with everything in it comes back as it was`() throws {
+    @Test func `A task's result with all members survives a round trip`() throws {
         var result = TaskResult(progress: Self.fullProgress)
         result.error = Self.fullError
         result.response = Self.fullResponse
+        result.cacheStatus = .hit
         result.contentLength = 10
         result.contentDigest = ContentDigest(algorithm: .sha256, value: "ab")
         expectFull(result)
         #expect(try returned(result) == result)
     }
 
-    @Test func `Bytes kept for the next attempt come back as they were`() throws {
+    @Test func `Bytes kept for the next attempt survive a round trip`() throws {
         expectFull(Self.fullUpload)
         let point = ResumePoint { $0.offset = 7 }
         let all: [Kept] = [
@@ -193,21 +195,22 @@ import Testing
         }
         let ranges = #""segments":{"total":9,"held":[{"offset":0,"end":5},{"offset":6,"end":9}]}"#
         #expect(try kept(#"\#(point),"durableOffset":8,\#(ranges)"#) == .segments(record, expected, source: 0))
-        // Without a resume point, bytes were useless then as well.
+        // Without a resume point the bytes were useless before, too.
         #expect(try kept(#""durableOffset":8"#) == Kept.none)
     }
 
-    @Test func `A result with nothing in it comes back as it was`() throws {
+    @Test func `A result without members survives a round trip`() throws {
         let result = TaskResult(progress: TaskProgress())
         #expect(try returned(result) == result)
     }
 
-    @Test func `A specification with everything in it comes back as it was`() throws {
+    @Test func `A specification with all members survives a round trip`() throws {
         var task = TaskSpecification(
             kind: .upload,
             request: TransferRequest(
                 url: "https://a/", method: "PUT", headers: HTTPFields([HTTPField(name: "X", value: "y")]),
                 sensitiveHeaders: ["X"]))
+        task.request.cachePolicy = .returnCacheDataElseLoad
         task.request.object = ObjectReference(bucket: "b", key: Self.text, versionId: "v")
         task.body = "body_1"
         task.bodyObject = ObjectReference(bucket: "b", key: "k", versionId: "v")
@@ -245,7 +248,7 @@ import Testing
         #expect(try returned(bare) == bare)
     }
 
-    @Test func `A sealed document comes back in its own place alone`() throws {
+    @Test func `A sealed document opens only in its own row and column`() throws {
         let task = TaskSpecification(kind: .download, request: TransferRequest(url: "http://a/", method: "GET"))
         let bytes = documents.encode(task, sealedAs: "here", if: true)
         #expect(bytes.first == 1)
@@ -255,7 +258,7 @@ import Testing
         }
     }
 
-    @Test func `What cannot be read says what it should be and where it is wrong`() throws {
+    @Test func `A decoding error names the expected type and the position`() throws {
         func reason(_ text: String) -> JSONError? {
             do {
                 _ = try documents.decode(StatusRange.self, Array(text.utf8))
@@ -271,7 +274,7 @@ import Testing
         #expect(reason("{")?.code == "malformed-json")
     }
 
-    @Test func `The same request has the same fingerprint whatever its order of members`() {
+    @Test func `The fingerprint of a request does not depend on the order of members`() {
         func fingerprint(_ headers: [(String, String)], _ metadata: [String: String]) -> [UInt8] {
             let fields = HTTPFields(headers.map { HTTPField(name: $0.0, value: $0.1) })
             var task = TaskSpecification(

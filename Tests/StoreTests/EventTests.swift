@@ -6,7 +6,7 @@ import Testing
 
 struct EventTests {
     @Test
-    func `Events are paged in order and say when all is told`() async throws {
+    func `Events are paged in order, and the last page is marked`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         for _ in 0..<3 { try await fixture.finished(session) }
@@ -29,7 +29,7 @@ struct EventTests {
     }
 
     @Test
-    func `Acknowledging is cumulative, idempotent and bounded`() async throws {
+    func `Acknowledgement is cumulative, idempotent and bounded`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -49,7 +49,7 @@ struct EventTests {
     }
 
     @Test
-    func `Acknowledged events are dropped after an hour, and asking behind them is told so`() async throws {
+    func `Acknowledged events expire after an hour, and a read before them is refused`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         for _ in 0..<4 { try await fixture.finished(session) }
@@ -58,7 +58,7 @@ struct EventTests {
         try await fixture.clean()
         #expect(try await fixture.store.sessions.events(of: session.id, after: 0, limit: 100).events.count == 12)
         fixture.advance(.seconds(1))
-        // In steps smaller than what is to go.
+        // In steps smaller than the number of due rows.
         #expect(try await fixture.store.upkeep.clean(.events, at: fixture.now, rows: 4).hasMore)
         await #expect(throws: DomainError.eventsExpired(oldestSeq: 5)) {
             try await fixture.store.sessions.events(of: session.id, after: 3, limit: 100)
@@ -73,7 +73,7 @@ struct EventTests {
     }
 
     @Test
-    func `Completed tasks go a week after they were acknowledged, their contents first`() async throws {
+    func `Completed tasks expire a week after their acknowledgement, after their contents`() async throws {
         let fixture = try await StoreFixture(contentRetention: .seconds(8 * 24 * 3600))
         let session = try await fixture.makeSession()
         let kept = try await fixture.finished(session)
@@ -97,7 +97,7 @@ struct EventTests {
     }
 
     @Test
-    func `Nobody reads the events of a deleted session`() async throws {
+    func `The events of a deleted session cannot be read`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)

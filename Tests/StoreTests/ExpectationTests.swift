@@ -3,16 +3,16 @@ import Testing
 
 @testable import Store
 
-/// Changes that are made only where what they change is as the caller has seen it: judged in their own commit.
+/// Changes that require an expected revision, which is checked in their own commit.
 struct ExpectationTests {
-    @Test func `What changes a session as a whole finds the revision that was seen, or changes nothing`() async throws {
+    @Test func `A change of a whole session requires the expected revision`() async throws {
         let fixture = try await StoreFixture()
         let store = fixture.store
         let session = try await fixture.makeSession()
         let failed = try await fixture.finished(session, .failed)
         let seen = try await fixture.refresh(session)
         let retry = fixture.download { $0.retryOf = failed.number }
-        // Another client was faster.
+        // Another client changed it first.
         _ = try await store.sessions.change(session.id, description: "new", bandwidthLimit: nil, ifRevision: nil)
         let before = try await fixture.refresh(session)
         let stale = seen.revision
@@ -52,7 +52,7 @@ struct ExpectationTests {
             session.id, ifRevision: fixture.refresh(session).revision, at: fixture.now)
         #expect(ended.state == .invalidating)
         _ = try await store.sessions.forget(session.id, ifRevision: ended.revision, at: fixture.now)
-        // What was seen is gone, and no new session takes its place.
+        // The expected session is gone, and no new session matches.
         for expected in [SessionCondition.isUnchanged(ended.id, revision: ended.revision), .exists] {
             await #expect(throws: DomainError.revisionMismatch) {
                 try await store.sessions.open(
@@ -62,7 +62,7 @@ struct ExpectationTests {
         }
     }
 
-    @Test func `A task is commanded where it has the revision that was seen, and its session too`() async throws {
+    @Test func `A task's command requires the expected revision of the task and the session`() async throws {
         let fixture = try await StoreFixture()
         let store = fixture.store
         let session = try await fixture.makeSession()
@@ -89,8 +89,7 @@ struct ExpectationTests {
         #expect(try await store.tasks.read(task.id).outcome == .cancelled)
     }
 
-    @Test func `A content is claimed where it is not expired, or its task has the revision that was seen`() async throws
-    {
+    @Test func `A claim requires an unexpired content, or the expected revision of its task`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.finished(session)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct FiguresTests {
-    @Test func `Tasks are counted by what they wait for`() async throws {
+    @Test func `Tasks are counted by phase`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         #expect(try await fixture.store.upkeep.figures().tasks.values.allSatisfy { $0 == 0 })
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `Launches that are not over are counted by state`() async throws {
+    @Test func `Unfinished launches are counted by state`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         try await stage.finishTask(in: "b")

@@ -5,7 +5,7 @@ import Testing
 @testable import SQL
 @testable import Store
 
-/// What a launch tells of many events.
+/// The contents of a launch with many events.
 @Suite struct LaunchContentsTests {
     @Test func `Completions are counted between any acknowledgement and any event`() async throws {
         let fixture = try await StoreFixture()
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: !TestStore.isOnServer)) func `Many pending events cost what a few do`() async throws {
+    @Test(.enabled(if: !TestStore.isOnServer)) func `The cost of many pending events is that of a few`() async throws {
         func cost(_ tasks: Int) async throws -> Int {
             let fixture = try await StoreFixture()
             let session = try await fixture.makeSession()

@@ -1,7 +1,7 @@
 @testable import Core
 
 extension LaunchModel {
-    /// What clients do: come, stay, go, acknowledge.
+    /// The steps of clients: attach, stay, leave, acknowledge.
     mutating func meet(_ step: Step) throws {
         switch step {
         case .open(let client, let s):
@@ -66,7 +66,7 @@ extension LaunchModel {
         if launch != nil, sessions[s].launch == nil { try settle(s) }
     }
 
-    /// A client came by itself.
+    /// A client attached without a launch.
     private mutating func supersede(_ s: Int) throws {
         guard var launch = sessions[s].launch else { return }
         _ = try launch.state.handle(.clientAttached, at: now)
@@ -77,7 +77,7 @@ extension LaunchModel {
         if launch.isTold { sessions[s].late = launch }
     }
 
-    // MARK: What may come next
+    // MARK: Possible steps
 
     /// Every step that the state allows.
     func steps() -> [Step] {
@@ -99,7 +99,7 @@ extension LaunchModel {
             case nil: break
             case .awaitingAnswer: steps.append(.answer(s, task: task))
             default:
-                // Tasks of a session are alike.
+                // Tasks of a session are equivalent.
                 if sessions[s].tasks.firstIndex(of: life) != task { continue }
                 steps.append(.finish(s, task: task))
                 if scope.questions > 0 { steps.append(.ask(s, task: task)) }
@@ -109,7 +109,7 @@ extension LaunchModel {
 
     private func addLaunch(_ s: Int, _ steps: inout [Step]) {
         let session = sessions[s]
-        // A part leaves the last completion unacknowledged.
+        // A partial completion leaves the last completion unacknowledged.
         let part = session.book.acknowledgedSeq + 1
         let hasPart = scope.parts > 0 && part < session.book.lastCompletionSeq
         if let launch = session.launch {
@@ -135,7 +135,7 @@ extension LaunchModel {
         if case .exhausted = late.state, scope.redeliveries > 0 { steps.append(.redeliver(s)) }
     }
 
-    /// With which epoch somebody who knows it may act, if anybody.
+    /// The epoch with which a client may act, if any.
     func admitted(_ s: Int) -> Int64?? {
         if sessions[s].attachment.admits(epoch: nil, at: now) { return .some(nil) }
         let epoch = sessions[s].attachment.epoch
@@ -143,7 +143,7 @@ extension LaunchModel {
     }
 
     private func addClient(_ client: Int, _ steps: inout [Step]) {
-        // Clients are alike.
+        // Clients are equivalent.
         guard clients.firstIndex(of: clients[client]) == client else { return }
         switch clients[client] {
         case .away:
@@ -175,7 +175,7 @@ extension LaunchModel {
         }
     }
 
-    /// The next moment at which the clock has something to say.
+    /// The next time at which the clock changes the state.
     func next() throws -> Timestamp {
         var moments: [Timestamp] = []
         for s in sessions.indices {
@@ -195,7 +195,7 @@ extension LaunchModel {
         return next
     }
 
-    /// The step of a world in which everybody does what he should: tasks end, clients leave, the receiver completes.
+    /// The step of a fair world: tasks end, clients leave, the receiver completes.
     func fairStep() -> Step? {
         for s in sessions.indices {
             for (task, life) in sessions[s].tasks.enumerated() {
@@ -224,7 +224,7 @@ extension LaunchModel {
         return (try? next()) == nil ? nil : .tick
     }
 
-    /// Whether everything was told and acknowledged, or was given up.
+    /// Whether every event was launched and acknowledged, or its launch is exhausted.
     var isDrained: Bool {
         sessions.allSatisfy { session in
             let known = max(session.book.acknowledgedSeq, session.book.exhaustedSeq)
@@ -251,7 +251,7 @@ extension LaunchModel {
                 throw Violation(description: "nothing moves the launch of session \(s) on")
             }
             let rule = rule(s)
-            // What nobody acknowledged, with no client there, is launched, or will be looked at in time.
+            // An unacknowledged reason without a client has a launch, or a time for the next check.
             if !rule.reasons.isEmpty, !rule.isAttached, session.launch == nil {
                 let latest = max(now, session.book.notBefore, (rule.lastDetachedAt ?? now) + LaunchRule.grace)
                 guard let check = session.check, check <= latest else {

@@ -1,8 +1,8 @@
 @testable import Core
 
 extension LaunchModel {
-    /// The same bytes for states that have the same future: times count from now, numbers of events from what is
-    /// acknowledged, what is long past is past, and sessions, clients and tasks that are alike may change places.
+    /// Equal bytes for states with the same future: times are relative to now, event numbers to the acknowledged one,
+    /// times in the distant past are equal, and equivalent sessions, clients and tasks are interchangeable.
     var key: [UInt8] {
         var bodies = sessions.indices.map { (session: $0, key: encoded($0)) }
         bodies.sort { $0.key.lexicographicallyPrecedes($1.key) }
@@ -69,7 +69,7 @@ extension LaunchModel {
         return key
     }
 
-    /// The place of a case among all of its kind; behind the last for nil.
+    /// The index of a case among all of its type; one more than the last for `nil`.
     private func place<Value: CaseIterable & Equatable>(of value: Value?) -> UInt8 {
         UInt8(Array(Value.allCases).firstIndex { $0 == value } ?? Value.allCases.count)
     }
@@ -78,7 +78,7 @@ extension LaunchModel {
         UInt8(min(250, max(0, seq - acknowledged)))
     }
 
-    /// Seconds from now, as a byte; what is further back than `past` seconds of grace is that far back.
+    /// Seconds from now, as a byte; times before `past` seconds of grace are equal.
     private func moment(_ time: Timestamp, past: Int64) -> UInt8 {
         let distance = (time.milliseconds - now.milliseconds) / 1000
         return UInt8(100 + min(100, max(past * LaunchRule.grace.milliseconds / 1000, distance)))

@@ -1,22 +1,22 @@
 @testable import Core
 
-/// Sessions, tasks, clients, launches and one clock, with every step that the world can take next.
+/// Sessions, tasks, clients, launches and one clock, with every possible step.
 ///
 /// The decisions are those of the real machines: ``LaunchBook``, ``LaunchRule``, ``LaunchState``, ``Attachment``,
-/// ``Presence`` and ``TaskLife``. What stands here is what the store does around them, without its rows;
-/// `LaunchModelWalkTests` holds the two against each other, step by step.
+/// ``Presence`` and ``TaskLife``. The model has the store's part around them, without its rows; `LaunchModelWalkTests`
+/// compares both step by step.
 struct LaunchModel: Sendable {
-    /// How much may happen.
+    /// The limits of a walk.
     struct Scope: Sendable {
         var sessions = 2
         var tasks = 2
         var clients = 2
         var crashes = 1
-        /// Attempts that fail.
+        /// The number of attempts that fail.
         var failures = 1
-        /// Launches that are completed in part, and acknowledgements in part.
+        /// The number of partial completions and acknowledgements.
         var parts = 1
-        /// Times that a client comes.
+        /// The number of arrivals of clients.
         var arrivals = 2
         var questions = 1
         var redeliveries = 1
@@ -29,28 +29,28 @@ struct LaunchModel: Sendable {
 
     struct Launch: Sendable {
         var id: Int64
-        /// As clients know it.
+        /// The name for clients.
         var name: String
         var state: LaunchState
         var lastSeq: Int64
-        /// When attempts end.
+        /// The time of the last attempt.
         var expiresAt: Timestamp
-        /// Whether its body was written: from then on it tells the same.
+        /// Whether its body was stored, and is fixed from then on.
         var isTold = false
     }
 
     struct Session: Sendable {
-        /// Nil once completed.
+        /// The tasks; `nil` for a completed one.
         var tasks: [TaskLife?]
         /// The events of open questions, by task; 0 for none.
         var questions: [Int64]
         var book = LaunchBook()
         var attachment = Attachment()
         var lastDetachedAt = LaunchModel.start - .seconds(3600)
-        /// When the rule is asked again; in memory.
+        /// The time of the next evaluation of the rule; in memory.
         var check: Timestamp?
         var launch: Launch?
-        /// The last one that ended without completion and that a receiver knows of.
+        /// The last launch that ended without completion and that a receiver has received.
         var late: Launch?
         var launches: Int64 = 0
 
@@ -69,11 +69,11 @@ struct LaunchModel: Sendable {
         case ask(Int, task: Int)
         case answer(Int, task: Int)
         case claim(Int)
-        /// 2xx; `completed` with what the body acknowledges.
+        /// The receiver responds 2xx; a completed launch has the acknowledged event.
         case answered(Int)
         case answeredInline(Int, through: Int64?)
         case failed(Int)
-        /// The lease of an attempt, or the app's deadline, has passed.
+        /// The lease of an attempt or the app's deadline ends.
         case expire(Int)
         case complete(Int, late: Bool, through: Int64?, epoch: Int64?)
         case redeliver(Int)
@@ -88,7 +88,7 @@ struct LaunchModel: Sendable {
         case crash
     }
 
-    /// What must never be.
+    /// A violated invariant.
     struct Violation: Error, CustomStringConvertible { var description: String }
 
     static let start = Timestamp(milliseconds: 1_800_000_000_000)
@@ -117,7 +117,7 @@ struct LaunchModel: Sendable {
         case .finish(let s, let task): try finish(s, task)
         case .ask(let s, let task): try ask(s, task)
         case .answer(let s, let task):
-            // No reason to launch comes of it.
+            // This causes no launch.
             try change(task, of: s, .answered)
             sessions[s].questions[task] = 0
         case .claim(let s):
@@ -176,7 +176,7 @@ struct LaunchModel: Sendable {
         try settle(s)
     }
 
-    /// Feeds the open launch.
+    /// Passes an event to the open launch.
     private mutating func move(_ s: Int, _ event: LaunchState.Event) throws -> [LaunchState.Effect] {
         guard var launch = sessions[s].launch else { throw Violation(description: "no launch is open") }
         let effects = try launch.state.handle(event, at: now)
@@ -234,7 +234,7 @@ struct LaunchModel: Sendable {
         try settle(s)
     }
 
-    /// Every event is acknowledged in order, once: the mark moves forward and never past the end.
+    /// Acknowledges in order and once: the position only advances, and never beyond the end.
     mutating func acknowledge(_ s: Int, through seq: Int64) throws {
         let before = sessions[s].book.acknowledgedSeq
         let moved = sessions[s].book.acknowledge(through: seq)
@@ -259,7 +259,7 @@ struct LaunchModel: Sendable {
         }
     }
 
-    // MARK: What the store does after each change
+    // MARK: Effects of the store after each change
 
     func presence(_ s: Int) -> Presence {
         Presence(isAttached: clients.contains(.stream(s)), lastDetachedAt: sessions[s].lastDetachedAt)
@@ -275,7 +275,7 @@ struct LaunchModel: Sendable {
         return rule
     }
 
-    /// Asks the rule, as every transaction does that changed the session.
+    /// Evaluates the rule, like every transaction that changed the session.
     mutating func settle(_ s: Int) throws {
         var presence = presence(s)
         if let end = presence.join(sessions[s].attachment, at: now) { look(s, at: end) }

@@ -3,10 +3,9 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Every order in which sessions, clients, receivers, the clock and a crash may act, in a small world.
+/// Every order of steps of sessions, clients, receivers, the clock and a crash in a small world.
 ///
-/// `make test-all` goes through a larger world (`LAUNCH_MODEL=large`), and `make soak` through the largest. No engine takes
-/// part.
+/// `make test-all` explores a larger world (`LAUNCH_MODEL=large`), and `make soak` the largest. No engine is involved.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct LaunchModelTests {
     private static var scopes: [(name: String, scope: LaunchModel.Scope)] {
         func isSet(_ name: String, _ value: String) -> Bool { getenv(name).map { String(cString: $0) } == value }
@@ -14,7 +13,7 @@ import Testing
         return isSet("LAUNCH_MODEL", "large") ? large : small
     }
 
-    /// Sessions with a task each. Clients, failures, questions and a crash are shared among them.
+    /// Sessions with one task each. Clients, failures, questions and a crash are shared.
     static let small = [
         scope("failures, parts and redeliveries") {
             ($0.tasks, $0.arrivals, $0.failures, $0.parts, $0.questions, $0.redeliveries) = (1, 0, 2, 1, 0, 1)
@@ -66,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: scopes)
-    func `In every order of events no launch is doubled, lost or left behind`(
+    func `In every order of events no launch is doubled, lost or left over`(
         _ row: (name: String, scope: LaunchModel.Scope)
     ) async throws {
         let began = ContinuousClock.now
@@ -78,12 +77,12 @@ import Testing
     }
 }
 
-/// A walk through all states, breadth first, that remembers how it came to each.
+/// A breadth-first walk through all states that records the path to each.
 final class Exploration {
     private var identifiers: [[UInt8]: Int32] = [:]
     private var frontier: [(id: Int32, state: LaunchModel)] = []
     private var origins: [(from: Int32, step: LaunchModel.Step?)] = []
-    /// Where a fair world goes from each state; -1 for nowhere, since all is done.
+    /// The next state of a fair world for each state; -1 for none, if everything is done.
     private var fair: [Int32] = []
     private(set) var transitions = 0
 
@@ -111,7 +110,7 @@ final class Exploration {
             next += 1
             // Other tests share the threads, and have deadlines.
             if id % 256 == 0 { await Task.yield() }
-            // What is behind is not needed any more.
+            // The explored part is no longer needed.
             if next == 50_000 {
                 frontier.removeFirst(next)
                 next = 0
@@ -145,7 +144,7 @@ final class Exploration {
         checkDraining()
     }
 
-    /// From each state the fair way ends where all is drained; it never goes round.
+    /// From each state the fair path ends in a drained state, without a cycle.
     private func checkDraining() {
         var isGood = [Bool](repeating: false, count: fair.count)
         for start in fair.indices {

@@ -5,10 +5,10 @@ import Testing
 
 @testable import Store
 
-/// Walks at random through the model and the store at once: after every step both tell the same.
+/// Random walks through the model and the store: both agree after every step.
 struct LaunchModelWalkTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `The store does what the model does`(seed: UInt64) async throws {
+    func `The store agrees with the model`(seed: UInt64) async throws {
         var random = SeededGenerator(state: seed)
         for _ in 0..<6 {
             var walk = try await ModelWalk()
@@ -38,9 +38,9 @@ private struct ModelWalk {
     private var sessions: [SessionRecord] = []
     private var tasks: [[TaskID]] = []
     private var questions: [String: String] = [:]
-    /// Attempts under way, by session.
+    /// Attempts in flight, by session.
     private var attempts: [Int: ClaimedLaunch] = [:]
-    /// What the service remembers of the aftermath.
+    /// The times of checks from the aftermath.
     private var checks: [Int: Timestamp] = [:]
     private var failuresInARow = 0
 
@@ -62,11 +62,11 @@ private struct ModelWalk {
         }
     }
 
-    /// Five failures in a row would open the webhook's breaker, of which the model knows nothing.
+    /// Five failures in a row would open the webhook's circuit breaker, which the model does not have.
     func choose(_ random: inout SeededGenerator) -> LaunchModel.Step? {
         let possible = model.steps().filter { step in
             if case .failed = step { return failuresInARow < 4 }
-            // Once in a while only, or nothing else would come to pass; and not where a start would spread launches.
+            // Rarely, or no other step would occur; and not where a start would spread launches.
             if case .crash = step { return !isLongOverdue && Int.random(in: 0..<5, using: &random) == 0 }
             return true
         }
@@ -85,7 +85,7 @@ private struct ModelWalk {
     mutating func take(_ step: LaunchModel.Step) async throws {
         steps.append(step)
         switch step {
-        // The sender takes all that is due, and ends all that is late.
+        // The sender claims all due launches, and ends all expired ones.
         case .claim:
             for s in model.sessions.indices {
                 if case .pending(_, let due)? = model.sessions[s].launch?.state, due <= model.now {
@@ -109,7 +109,7 @@ private struct ModelWalk {
         try await learnNames()
     }
 
-    /// The same step in the store. The model has not taken it yet.
+    /// Performs the same step in the store, before the model.
     private mutating func follow(_ step: LaunchModel.Step) async throws {
         let store = fixture.store
         let now = fixture.now
@@ -175,7 +175,7 @@ private struct ModelWalk {
             switch model.clients[client] {
             case .stream(let s): try await acknowledge(s, through, nil)
             case .lease(let s, let epoch):
-                // Who was outrun is told so, and nothing changes.
+                // The fenced client is refused, and nothing changes.
                 await #expect(throws: DomainError.attachmentFenced) {
                     try await fixture.store.sessions.acknowledge(
                         through: through, epoch: epoch - 1, in: sessions[s].id, at: fixture.now)
@@ -244,9 +244,9 @@ private struct ModelWalk {
 
     private mutating func look(_ s: Int, at time: Timestamp) { checks[s] = min(checks[s] ?? time, time) }
 
-    // MARK: Comparing
+    // MARK: Comparison
 
-    /// Gives launches of the model the names that the store gave them.
+    /// Assigns the store's identifiers to the model's launches.
     private mutating func learnNames() async throws {
         for s in sessions.indices {
             if model.sessions[s].launch?.name.hasPrefix("lnch_") == false,
@@ -257,7 +257,7 @@ private struct ModelWalk {
         }
     }
 
-    /// In what the two differ.
+    /// The differences of the two.
     func faults() async throws -> [String] {
         var faults: [String] = []
         if model.now != fixture.now { faults.append("\(model.now), \(fixture.now)") }

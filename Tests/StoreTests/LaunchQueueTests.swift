@@ -5,9 +5,10 @@ import Testing
 @testable import SQL
 @testable import Store
 
-/// Many launches, and what it costs to find the next one.
+/// Many launches, and the cost of finding the next one.
 @Suite struct LaunchQueueTests {
-    @Test(.enabled(if: !TestStore.isOnServer)) func `A claim costs the same however many launches and apps are due`()
+    @Test(.enabled(if: !TestStore.isOnServer))
+    func `The cost of a claim does not depend on the number of due launches and apps`()
         async throws
     {
         let few = try await costOfClaim(launches: 10, apps: 10)
@@ -15,7 +16,7 @@ import Testing
         #expect(many < few * 2, "\(few) instructions, \(many)")
     }
 
-    @Test(.enabled(if: !TestStore.isOnServer)) func `Looking for what is due costs the same however much is due`()
+    @Test(.enabled(if: !TestStore.isOnServer)) func `The cost of finding due launches does not depend on their number`()
         async throws
     {
         let few = try await costOfAgenda(launches: 10, apps: 10)
@@ -23,7 +24,7 @@ import Testing
         #expect(many < few * 2, "\(few) instructions, \(many)")
     }
 
-    @Test(.enabled(if: !TestStore.isOnServer)) func `An open breaker puts off many launches at the cost of one`()
+    @Test(.enabled(if: !TestStore.isOnServer)) func `An open circuit breaker delays many launches at the cost of one`()
         async throws
     {
         func cost(_ launches: Int) async throws -> Int {
@@ -42,7 +43,7 @@ import Testing
         #expect(many < few * 2, "\(few) instructions, \(many)")
     }
 
-    @Test func `Apps take turns, one launch at a time`() async throws {
+    @Test func `Apps alternate, one launch at a time`() async throws {
         let stage = try await LaunchStage()
         let apps = [
             stage.app, try await LaunchStage.addApp("b", to: stage.store),
@@ -51,7 +52,7 @@ import Testing
         for app in apps { for name in ["1", "2", "3"] { try await stage.finishTask(in: name, of: app) } }
         var slots = LaunchSlots()
         var served: [AppID] = []
-        // The clock stands still: the order of the turns does not hang on it.
+        // The clock stands still, so the order does not depend on it.
         for _ in 0..<9 {
             for launch in try await LaunchStage.claim(stage.store, slots: slots, limit: 1, at: stage.now) {
                 slots.began(launch.id, of: launch.app, at: 0)
@@ -61,7 +62,7 @@ import Testing
         #expect(served == apps + apps + apps)
     }
 
-    @Test func `What a person wants sent goes first, past an open breaker`() async throws {
+    @Test func `A redelivered launch comes first, despite an open circuit breaker`() async throws {
         let stage = try await LaunchStage()
         for number in 0..<6 { try await stage.finishTask(in: "s\(number)") }
         let failing = try await stage.claim()
@@ -75,7 +76,7 @@ import Testing
         #expect(waiting?.state.dueAt.map { $0 > LaunchStage.start } == true)
     }
 
-    @Test func `A launch says when its breaker lets it go`() async throws {
+    @Test func `A launch has the time at which its circuit breaker admits it`() async throws {
         let stage = try await LaunchStage()
         for number in 0..<6 { try await stage.finishTask(in: "s\(number)") }
         for launch in try await stage.claim() { try await stage.report(launch, failed) }
@@ -89,7 +90,7 @@ import Testing
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         try await stage.crowd(launches: launches, apps: apps)
-        // The first puts in their places those that the crowd left at the front.
+        // The first claim skips the launches at the front of the queue.
         #expect(try await stage.claim(limit: 2).count == 2)
         return try await stage.instructions {
             let claimed = try await stage.claim(limit: 4)
@@ -112,7 +113,7 @@ import Testing
 }
 
 extension LaunchStage {
-    /// Copies the only launch: so many more for its app, and one for each of so many other apps.
+    /// Copies the only launch: further launches of its app, and one for each of further apps.
     func crowd(launches: Int, apps: Int) async throws {
         let app = app
         try await store.database.write { db in
@@ -140,7 +141,7 @@ extension LaunchStage {
         }
     }
 
-    /// What the writer's statements ran for `body`.
+    /// The number of instructions of the writer's statements for `body`.
     func instructions(_ body: () async throws -> Void) async throws -> Int {
         let before = try await store.database.write { $0.instructions }
         try await body()

@@ -27,7 +27,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `Suspended tasks do not hold a launch back`() async throws {
+    func `Suspended tasks do not delay a launch`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -38,7 +38,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `Suspending the last running task launches for what was finished before`() async throws {
+    func `Suspending the last running task launches for the tasks that finished before`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
@@ -50,7 +50,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `A challenge launches early, and a finished task joins`() async throws {
+    func `A challenge launches early, with finished tasks`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
@@ -68,7 +68,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `Nobody is launched while a client is attached, nor within the grace`() async throws {
+    func `No launch is created while a client is attached, nor within the grace period`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         fixture.setAttached(true, session.id)
@@ -86,7 +86,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `A lease keeps the app from being launched until it and the grace are over`() async throws {
+    func `A lease prevents launches until it and the grace period have ended`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.sessions.attach(
@@ -104,7 +104,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `A client that attaches by itself supersedes a launch that has not gone out`() async throws {
+    func `A client that attaches without a launch supersedes an unsent launch`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -112,7 +112,7 @@ struct LaunchRuleTests {
         fixture.setAttached(true, session.id)
         _ = try await fixture.store.sessions.clientAttached(to: session.id, .wait, at: fixture.now)
         #expect(try await fixture.openLaunch(session) == nil)
-        // Late, completing it still acknowledges.
+        // A late completion still acknowledges.
         _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         #expect(try await fixture.refresh(session).acknowledgedSeq == 3)
@@ -120,7 +120,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `A lease taken with the launch's id leaves the launch open`() async throws {
+    func `A lease with the launch's id leaves the launch open`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -134,7 +134,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `Completing acknowledges, records didFinishEvents and causes nothing by itself`() async throws {
+    func `Completion acknowledges, records didFinishEvents and causes no launch itself`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -155,7 +155,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `Completing beyond the last event is refused and changes nothing`() async throws {
+    func `Completion beyond the last event is refused and changes nothing`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -172,7 +172,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `Who acknowledges page by page before completing is not made to wait`() async throws {
+    func `Acknowledging page by page before completion causes no delay`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         for _ in 0..<5 {
@@ -186,7 +186,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `Completions that acknowledge nothing make the next launch wait ever longer`() async throws {
+    func `Completions that acknowledge nothing delay the next launch for growing times`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -207,7 +207,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `A lease renewed after its end is a client that came by itself`() async throws {
+    func `A renewal after the lease's end counts as a client without a launch`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.sessions.attach(
@@ -236,7 +236,7 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `Sessions without launch events, and force-quit apps, stay silent`() async throws {
+    func `Sessions without launch events and force-quit apps have no launches`() async throws {
         let fixture = try await StoreFixture()
         let silent = try await fixture.makeSession { $0.sessionSendsLaunchEvents = false }
         try await fixture.finished(silent)

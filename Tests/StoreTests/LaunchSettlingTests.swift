@@ -4,11 +4,11 @@ import Testing
 
 @testable import Store
 
-/// Parking and releasing more launches than one transaction takes.
+/// Parking and releasing more launches than one transaction handles.
 @Suite struct LaunchSettlingTests {
     private static let count = Store.Launches.settledAtOnce * 2 + 50
 
-    @Test func `Many launches are parked in pieces, and nothing is sent from the first on`() async throws {
+    @Test func `Many launches are parked in batches, and none is sent from the first on`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
         #expect(try await stage.count(in: "parked") == Store.Launches.settledAtOnce)
@@ -21,14 +21,14 @@ import Testing
         #expect(try await !stage.store.launches.agenda(at: stage.now).hasUnsettled)
     }
 
-    @Test func `Many launches are released in pieces, one after the other`() async throws {
+    @Test func `Many launches are released in batches, one after the other`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .disabled }
         _ = try await stage.settle()
         stage.advance(by: .seconds(3600))
         try await stage.webhook { $0.state = .enabled }
         #expect(try await stage.count(in: "pending") == Store.Launches.settledAtOnce)
-        // Until all have their time, none goes.
+        // No launch is sent until all have their times.
         #expect(try await stage.claim().isEmpty)
         _ = try await stage.settle()
         #expect(try await stage.count(in: "pending") == Self.count)
@@ -37,13 +37,13 @@ import Testing
         #expect(try await stage.claim().count == 1)
     }
 
-    @Test func `Who changes his mind gets what he said last`() async throws {
+    @Test func `The last of several changes of a webhook applies`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
         try await stage.webhook { $0.state = .enabled }
         _ = try await stage.settle()
         #expect(try await stage.count(in: "pending") == Self.count)
-        // What was never parked keeps its time.
+        // A launch that was never parked keeps its time.
         #expect(try await stage.claim().count == 4)
         try await stage.webhook { $0.state = .paused }
         try await stage.webhook { $0.url = nil }
@@ -52,7 +52,7 @@ import Testing
         #expect(try await stage.launches().allSatisfy { $0.state.name != "pending" })
     }
 
-    @Test func `A new launch is parked or goes out while the others are put in order`() async throws {
+    @Test func `A new launch is parked or sent while the others are settled`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
         try await stage.finishTask(in: "new")
@@ -65,7 +65,7 @@ import Testing
         #expect(claimed.contains("newer"))
     }
 
-    @Test func `A start goes on where the last run ended`() async throws {
+    @Test func `A start continues the batches of the last process`() async throws {
         let stage = try await Self.stage()
         try await stage.webhook { $0.state = .paused }
         stage.store.close()
@@ -75,7 +75,7 @@ import Testing
         #expect(try await LaunchStage.count(in: "parked", store) == Self.count)
     }
 
-    @Test func `410 in the middle of many disables at once`() async throws {
+    @Test func `A 410 among many attempts disables the webhook at once`() async throws {
         let stage = try await Self.stage()
         let launch = try await stage.claim(limit: 1)[0]
         try await stage.report(launch, .gone)
@@ -94,9 +94,9 @@ import Testing
 }
 
 extension LaunchStage {
-    /// Settles to the end.
+    /// Settles until the end.
     ///
-    /// - Returns: How many launches were parked after each piece.
+    /// - Returns: The number of parked launches after each batch.
     fileprivate func settle() async throws -> [Int] {
         var parked: [Int] = []
         while try await store.launches.agenda(at: now).hasUnsettled {

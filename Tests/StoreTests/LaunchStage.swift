@@ -3,7 +3,7 @@ import Core
 import Store
 import TestSupport
 
-/// A store on disk with one app whose webhook is set, and a time that the test sets.
+/// A store on disk with one app and its webhook, and a time that the test sets.
 final class LaunchStage: Sendable {
     static let start = Timestamp(milliseconds: 1_800_000_000_000)
 
@@ -45,7 +45,7 @@ final class LaunchStage: Sendable {
 
     func advance(to moment: Timestamp) { time.withLock { $0 = max($0, moment) } }
 
-    /// A session in which one task ends, so that it has something to tell.
+    /// A session with one ended task and its events.
     @discardableResult
     func finishTask(in identifier: String, of app: AppID? = nil, discretionary: Bool = false) async throws -> SessionID
     {
@@ -111,7 +111,7 @@ final class LaunchStage: Sendable {
 }
 
 extension LaunchSlots {
-    /// With attempts of apps under way.
+    /// Slots with attempts in flight.
     static func with(_ underWay: [AppID: Int]) -> LaunchSlots {
         var slots = LaunchSlots()
         for (app, count) in underWay { for number in 0..<count { slots.began(Int64(-number), of: app, at: 0) } }
@@ -119,5 +119,5 @@ extension LaunchSlots {
     }
 }
 
-/// What a failed connection reports.
+/// The report of a failed connection.
 let failed = LaunchReport.Verdict.failed(retryAfter: nil, wasAnswered: false)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct LaunchVerbTests {
-    @Test func `A claim tells what the request needs, once`() async throws {
+    @Test func `A claim returns the members of the request, once`() async throws {
         let stage = try await LaunchStage()
         let session = try await stage.finishTask(in: "a")
         let claimed = try await stage.claim()
@@ -21,7 +21,7 @@ import Testing
         #expect(try await stage.store.launches.agenda(at: stage.now).next == stage.now + .seconds(60))
     }
 
-    @Test func `The first body stays`() async throws {
+    @Test func `The first stored body is kept`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
@@ -52,7 +52,7 @@ import Testing
         #expect(try await names(ListSpan(createdAfter: times[0], createdBefore: times[1])) == [])
     }
 
-    @Test func `First attempts go before retries, and apps take turns`() async throws {
+    @Test func `First attempts precede retries, and apps alternate`() async throws {
         let stage = try await LaunchStage()
         let other = try await LaunchStage.addApp("other", to: stage.store)
         try await stage.finishTask(in: "retry")
@@ -83,14 +83,14 @@ import Testing
         #expect(launch.state.name == "exhausted")
         #expect(launch.attempts.count == 11)
         #expect(try await stage.store.sessions.read(session).openLaunch == nil)
-        // Nothing new, nothing launched; something new, a new launch.
+        // Without a new reason there is no launch; with one there is.
         _ = try await stage.store.launches.askRules(of: [session], at: stage.now)
         #expect(try await stage.launches().count == 1)
         try await stage.finishTask(in: "a")
         #expect(try await stage.launches().count == 2)
     }
 
-    @Test func `An exhausted launch can be sent again and completed`() async throws {
+    @Test func `An exhausted launch can be redelivered and completed`() async throws {
         let stage = try await LaunchStage()
         let session = try await stage.finishTask(in: "a")
         for _ in 0..<11 {
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `An exhausted launch is not sent again beside another`() async throws {
+    @Test func `An exhausted launch is not redelivered beside an open one`() async throws {
         let stage = try await LaunchStage()
         let session = try await stage.finishTask(in: "a")
         for _ in 0..<11 {
@@ -128,7 +128,7 @@ import Testing
         #expect(try await stage.store.sessions.read(session).openLaunch == open)
     }
 
-    @Test func `Launches of a time are sent again, some at a time, and of a session the newest`() async throws {
+    @Test func `Launches of a period are redelivered in batches, and of each session the newest`() async throws {
         let stage = try await LaunchStage()
         func finish(_ names: String..., with verdict: LaunchReport.Verdict) async throws {
             for name in names { try await stage.finishTask(in: name) }
@@ -165,22 +165,22 @@ import Testing
         #expect(try await redeliver(one) == [[0, 0], [0, 0], [0, 0]])
         one.createdAfter = stage.now
         #expect(try await redeliver(one) == [[0, 0]])
-        // The second of "a", and "c"; then "b"; the first of "a" has the second before it.
+        // The second of "a", and "c"; then "b"; the first of "a" waits for the second.
         #expect(try await redeliver(filter) == [[2, 2], [1, 1], [1, 0]])
         let launches = try await stage.launches()
         #expect(
             launches.map(\.state.name) == ["exhausted", "pending", "completed", "pending", "pending", "pending"])
         let session = try #require(launches[3].session)
         #expect(try await stage.store.sessions.read(session).openLaunch == launches[3].launchId)
-        // What was asked for goes before what comes by itself.
+        // Requested redeliveries precede scheduled attempts.
         #expect(Set(try await stage.claim(limit: 3).map(\.sessionIdentifier)) == ["a", "b", "c"])
-        // What is under way is not sent twice.
+        // An attempt in flight is not repeated.
         one.states = [.delivering]
         (one.createdAfter, one.createdBefore) = (nil, nil)
         #expect(try await redeliver(one) == [[0, 0], [1, 0], [0, 0], [0, 0]])
     }
 
-    @Test func `Completed while under way stays completed`() async throws {
+    @Test func `A launch that is completed during its attempt stays completed`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
@@ -194,7 +194,7 @@ import Testing
         }
     }
 
-    @Test func `A deadline that passes is a failed attempt, a lease that ends is none`() async throws {
+    @Test func `A missed deadline is a failed attempt, an expired lease is none`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         try await stage.report(try await stage.claim()[0], .succeeded(nil))
@@ -210,7 +210,7 @@ import Testing
         #expect(try await stage.launches()[0].state == .pending(attempts: 1, nextAttemptAt: stage.now))
     }
 
-    @Test func `After a crash what was under way goes out again`() async throws {
+    @Test func `After a crash the attempts in flight are repeated`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         let launch = try await stage.claim()[0]
@@ -225,8 +225,7 @@ import Testing
         #expect(again[0].body == [7])
     }
 
-    @Test func `What fell due during a long stop goes out one after the other, after a short one at once`() async throws
-    {
+    @Test func `After a long stop due launches are sent one after the other, after a short one at once`() async throws {
         for (stop, expected) in [(Duration.seconds(50), [4, 4, 4]), (.seconds(7200), [1, 2, 4])] {
             let stage = try await LaunchStage()
             for number in 0..<4 { try await stage.finishTask(in: "\(number)") }
@@ -282,7 +281,8 @@ import Testing
         #expect(try await stage.claim().count == 1)
     }
 
-    @Test func `Pausing parks what waits and what is under way, and the answer counts all the same`() async throws {
+    @Test func `Pausing parks pending and delivering launches, and a response still completes its launch`() async throws
+    {
         let stage = try await LaunchStage()
         for name in ["a", "b"] { try await stage.finishTask(in: name) }
         let launch = try await stage.claim(limit: 1)[0]
@@ -293,7 +293,7 @@ import Testing
         #expect(try await stage.claim().isEmpty)
     }
 
-    @Test func `Force quit parks everything, and nothing new is made until activate`() async throws {
+    @Test func `Force quit parks all launches, and no new one is created until activation`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         try await stage.change { $0.isForceQuit = true }
@@ -304,14 +304,16 @@ import Testing
         #expect(try await stage.launches().map(\.state.name) == ["pending", "pending"])
     }
 
-    @Test func `A breaker opens after five failures over half a minute, and one probe closes it`() async throws {
+    @Test func `The circuit breaker opens after five failures over half a minute, and one probe closes it`()
+        async throws
+    {
         let stage = try await LaunchStage()
         for number in 0..<6 { try await stage.finishTask(in: "s\(number)") }
         for launch in try await stage.claim() { try await stage.report(launch, failed) }
         stage.advance(by: .seconds(31))
         let fifth = try await stage.claim(limit: 1)[0]
         try await stage.report(fifth, failed)
-        // Open: what is due is put off, without a charge.
+        // Open: due launches are delayed without a charge.
         #expect(try await stage.claim().isEmpty)
         let agenda = try await stage.store.launches.agenda(at: stage.now)
         #expect(!agenda.hasDueLaunches)
@@ -326,7 +328,8 @@ import Testing
         #expect(try await stage.claim().count == 4)
     }
 
-    @Test func `After five days of failures the webhook is disabled, and enabled again starts afresh`() async throws {
+    @Test func `After five days of failures the webhook is disabled, and enabling it resets the failures`() async throws
+    {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         for attempt in 0..<12 {
@@ -360,7 +363,7 @@ import Testing
             ])
     }
 
-    @Test func `Finished launches are dropped after a month`() async throws {
+    @Test func `Finished launches are deleted after a month`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")
         try await stage.report(try await stage.claim()[0], .succeeded(.completed(through: nil)))

@@ -3,7 +3,7 @@ import SQL
 
 @testable import Store
 
-/// What the launch rule wrote.
+/// The results of the launch rule.
 enum Launches {
     static func count(of store: Store) async throws -> Int {
         try await store.database.read { db in try db.first("SELECT count(*) FROM launch") { $0.int(0) } ?? 0 }

@@ -10,7 +10,7 @@ import Testing
 
     private func open(key: UInt8) async throws -> StoreFixture { try await StoreFixture(folder: folder, key: key) }
 
-    @Test func `A store knows its key from any other`() async throws {
+    @Test func `A store distinguishes its key from any other`() async throws {
         let first = try await open(key: 1)
         #expect(try await first.store.upkeep.hasRightKey())
         try await first.store.upkeep.keepKeyCheck()
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `A store of a version that kept no check is known by its apps' secrets`() async throws {
+    @Test func `A store without a key check is recognized by its apps' secrets`() async throws {
         let first = try await open(key: 1)
         _ = try await first.makeApp()
         first.store.close()
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `Without the key all that needed none stays, and nothing is left that does not open`() async throws {
+    @Test func `Without the key, rows without secrets stay, and unreadable ones are removed`() async throws {
         let first = try await open(key: 1)
         try await first.store.upkeep.keepKeyCheck()
         let app = try await first.makeApp("app")

@@ -7,9 +7,9 @@ import Testing
 
 @testable import Store
 
-/// A store that is carried from a file to a server and back.
+/// A store that is moved from a file to a server and back.
 @Suite(.enabled(if: PostgreSQL.isAvailable && !TestStore.isOnServer)) struct MovingTests {
-    @Test func `All rows come through, and new ones get numbers that none had before`() async throws {
+    @Test func `All rows are moved, and new rows get new numbers`() async throws {
         var walk = try await Walk(seed: 9)
         for _ in 0..<300 { _ = try await walk.step() }
         let fixture = walk.fixture
@@ -41,7 +41,7 @@ import Testing
         #expect(task == (last ?? 0) + 1)
     }
 
-    @Test func `A store that somebody has is not filled`() async throws {
+    @Test func `A store in use is not filled`() async throws {
         let fixture = try await StoreFixture()
         let file = fixture.folder.file("copy")
         try Store.export(.file(fixture.folder.file("test.db")), to: file)

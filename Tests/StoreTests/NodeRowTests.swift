@@ -7,7 +7,7 @@ import Testing
 
 @testable import Store
 
-/// The place of a node in its store: who has it, and who loses it.
+/// The place of a node in its store: its holder, and the loss of it.
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 struct NodeRowTests {
     private let database: PostgreSQLDatabase
@@ -35,7 +35,7 @@ struct NodeRowTests {
         #expect(!isAnswered.withLock { $0 })
     }
 
-    @Test func `Another node is refused while one lives, and let in when it has left`() async throws {
+    @Test func `Another node is refused while the first lives, and admitted after it has left`() async throws {
         let first = try open("one")
         let error = #expect(throws: SQLError.self) { try open("two") }
         #expect(error?.code == .superseded)
@@ -47,7 +47,7 @@ struct NodeRowTests {
         #expect(throws: SQLError.self) { try open("one") }
     }
 
-    @Test func `Another node is let in when nothing was heard of the first for long`() async throws {
+    @Test func `Another node is admitted when the first node's lease has expired`() async throws {
         let first = try open("one")
         try await database.query("UPDATE node SET lease_until = now() - interval '1 second'")
         let second = try open("two")
@@ -56,7 +56,7 @@ struct NodeRowTests {
         #expect(try await second.store.nodes.list().map(\.id) == ["two"])
     }
 
-    @Test func `A later process of the same name has the place at once`() async throws {
+    @Test func `A later process of the same name gets the place at once`() async throws {
         let first = try open("one")
         let second = try open("one")
         try await expectEnd(of: first)

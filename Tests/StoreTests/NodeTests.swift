@@ -8,7 +8,7 @@ import Testing
 
 @testable import Store
 
-/// Nodes that share a store: each is a store of its own on one database.
+/// Nodes that share a store: each has its own handle of one database.
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 final class NodeTests {
     private let database: PostgreSQLDatabase
@@ -31,15 +31,15 @@ final class NodeTests {
             })
     }
 
-    /// Another node, or one that starts again.
+    /// Another node, or a restarted one.
     private func node(_ name: String) throws -> StoreFixture { try Self.node(name, database, fatal) }
 
-    /// Has a node be silent for too long, as far as the server knows.
+    /// Lets a node's lease expire, for the server.
     private func silence(_ node: String) async throws {
         try await database.query("UPDATE node SET lease_until = now() - interval '1 second' WHERE id = '\(node)'")
     }
 
-    @Test func `A node says what it is from its first row on`() async throws {
+    @Test func `A node has its figures from its first row on`() async throws {
         var profile = NodeProfile()
         profile.roles = ["api", "launch"]
         profile.version = "1"
@@ -53,7 +53,7 @@ final class NodeTests {
 
     // MARK: Tasks
 
-    @Test func `No task is taken twice, however many nodes ask at once`() async throws {
+    @Test func `No task is claimed twice, however many nodes claim at once`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<200).map { _ in first.download() }, in: session)
         let taken = Locked<[TaskID]>([])
@@ -71,7 +71,7 @@ final class NodeTests {
         #expect(all.count == 200 && Set(all).count == 200)
     }
 
-    @Test func `Tasks that a commit has taken whose answer was lost go back to the queue, and what it settled stays`()
+    @Test func `Claims of a commit with a lost response are requeued, and its settlements stay`()
         async throws
     {
         let proxy = try CuttingProxy(to: database.server.port)
@@ -102,7 +102,7 @@ final class NodeTests {
         try await expectSoundLedger(third)
     }
 
-    @Test func `Nodes that complete tasks of one session leave no gap and no number twice`() async throws {
+    @Test func `Nodes that complete tasks of one session leave no gap and no duplicate in seq`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<100).map { _ in first.download() }, in: session)
         try await withThrowingTaskGroup { group in
@@ -121,7 +121,7 @@ final class NodeTests {
         #expect(try await first.refresh(session).counts.succeeded == 100)
     }
 
-    @Test func `A host's limit counts what other nodes have under way`() async throws {
+    @Test func `A host's limit counts the transfers of other nodes`() async throws {
         let session = try await first.makeSession { $0.httpMaximumConnectionsPerHost = 5 }
         try await first.create((0..<10).map { _ in first.download() }, in: session)
         #expect(try await first.claim(3).count == 3)
@@ -137,7 +137,7 @@ final class NodeTests {
         }
         #expect(seen.withLock { $0.map(\.0) } == [2])
         #expect(seen.withLock { $0.map(\.1) } == [3])
-        // Three are under way: a host that takes no more is not looked at.
+        // Three are in flight: a full host is not scanned.
         let full = Locked(0)
         _ = try await second.store.tasks.advance(
             settling: [], after: QueueCursor(), through: QueueSieve(room: { _, _ in 3 }, mayStart: { _ in true }),
@@ -149,7 +149,7 @@ final class NodeTests {
         #expect(full.withLock { $0 } == 0)
     }
 
-    @Test func `What another node has declared is told before anything is taken`() async throws {
+    @Test func `Another node's declared conditions apply before any task is claimed`() async throws {
         let session = try await first.makeSession()
         try await first.create([first.download()], in: session)
         let bad = { () -> Conditions in
@@ -181,7 +181,7 @@ final class NodeTests {
         return try await node.store.tasks.claimConnections([claim], limitPerHost: 6)[0]
     }
 
-    @Test func `Connections of segments count at other nodes before they are used, and until they are given back`()
+    @Test func `Connections of segments count at other nodes from their claim to their release`()
         async throws
     {
         let (session, other) = (try await first.makeSession(), try await first.makeSession())
@@ -204,7 +204,7 @@ final class NodeTests {
         #expect(try await claim(second, other, used: 2, wanted: 9) == 2)
     }
 
-    @Test func `Connections of several sessions are kept at once, and again`() async throws {
+    @Test func `Connections of several sessions are stored in one commit, and updated`() async throws {
         let sessions = [try await first.makeSession(), try await first.makeSession()]
         func claim(used: Int, wanted: Int) async throws -> [Int] {
             let claims = sessions.map {
@@ -221,7 +221,7 @@ final class NodeTests {
         #expect(try await database.query("SELECT 1 FROM held_connection").isEmpty)
     }
 
-    @Test func `Connections of a node that died count no more`() async throws {
+    @Test func `Connections of a dead node no longer count`() async throws {
         let session = try await first.makeSession()
         #expect(try await claim(first, session, wanted: 6) == 6)
         #expect(try await claim(second, session, wanted: 1) == 0)
@@ -232,7 +232,7 @@ final class NodeTests {
         #expect(try await database.query("SELECT 1 FROM held_connection").isEmpty)
     }
 
-    @Test func `A task that is resumed is nobody's before the node that had it has let go`() async throws {
+    @Test func `A resumed task is claimed only after the node that had it has released it`() async throws {
         let session = try await first.makeSession()
         let task = try await first.create(first.download(), in: session)
         _ = try await first.claim()
@@ -250,7 +250,7 @@ final class NodeTests {
         #expect(claimed.first?.progress.kept.count == 17)
     }
 
-    @Test func `What a node says of a task that another has taken over changes nothing`() async throws {
+    @Test func `A node's settlement of a task that another node took over changes nothing`() async throws {
         let session = try await first.makeSession()
         let task = try await first.create(first.download(), in: session)
         _ = try await first.claim()
@@ -264,9 +264,9 @@ final class NodeTests {
         #expect(try await first.refresh(session).countOfBytesReceived == 0)
     }
 
-    // MARK: Death
+    // MARK: Takeover
 
-    @Test func `A silent node's tasks go on elsewhere, and it can store nothing more`() async throws {
+    @Test func `A silent node's tasks are taken over, and it can store nothing more`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<5).map { _ in first.download() }, in: session)
         let taken = try await first.claim(4)
@@ -291,7 +291,7 @@ final class NodeTests {
         #expect(try await second.store.tasks.read(taken[0].id).state == .running)
     }
 
-    @Test func `A node that starts again takes back what it had, and nothing of others`() async throws {
+    @Test func `A restarted node requeues its own claims, and none of another node`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<6).map { _ in first.download() }, in: session)
         #expect(try await first.claim(2).count == 2)
@@ -303,11 +303,11 @@ final class NodeTests {
         #expect(try await database.query("SELECT 1 FROM live WHERE node = 'first'").count == 2)
     }
 
-    @Test func `What nodes have left that are gone goes back in pieces when another one starts`() async throws {
+    @Test func `Orphaned claims of former nodes are requeued in batches at another node's start`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<Store.Tasks.commandGroup + 3).map { _ in first.download() }, in: session)
         #expect(try await first.claim().count == Store.Tasks.commandGroup + 3)
-        // It ended without a word, and its row was taken away by one that could not take over all.
+        // The node died, and its row was deleted by a node that could not take over everything.
         try await database.query("DELETE FROM node WHERE id = 'first'")
         #expect(
             try await second.store.tasks.recoverInterrupted(at: second.now, afterCrash: true).recovered.interrupted == 0
@@ -320,7 +320,7 @@ final class NodeTests {
             try await database.query("SELECT 1 FROM live WHERE crashes > 0").isEmpty, "it was not the fault of these")
     }
 
-    /// A node dies, is taken over by the other, and starts again.
+    /// A node dies, another one takes over, and the first restarts.
     private func restart(_ dead: String, takenOverBy heir: StoreFixture, afterCrash: Bool) async throws
         -> Store.Tasks.Recovered
     {
@@ -331,7 +331,7 @@ final class NodeTests {
         return try await again.store.tasks.recoverInterrupted(at: again.now, afterCrash: afterCrash).recovered
     }
 
-    @Test func `A crash counts against what others took over, once its node says that it was one`() async throws {
+    @Test func `A crash counts against tasks that were taken over, once its node reports it`() async throws {
         let session = try await first.makeSession()
         let tasks = try await first.create((0..<2).map { _ in first.download() }, in: session).map(\.task.id)
         let crashes = { [self] in try await second.store.tasks.read(tasks[0]).crashes }
@@ -343,7 +343,7 @@ final class NodeTests {
         _ = try await restart("third", takenOverBy: second, afterCrash: true)
         #expect(try await crashes() == 1)
 
-        // One is in flight elsewhere when its second crash is told, one waits.
+        // One task is in flight elsewhere when its second crash is reported, the other waits.
         let fourth = try node("fourth")
         #expect(try await fourth.claim().count == 2)
         try await silence("fourth")
@@ -361,7 +361,7 @@ final class NodeTests {
         #expect(try await crashes() == 2)
         try await expectSoundLedger(second)
 
-        // The third one was of the task that ran alone.
+        // The third crash was of the task that ran alone.
         try await database.query("UPDATE live SET stage = 'active', node = 'fourth' WHERE task = \(tasks[1].rawValue)")
         let last = try await restart("fourth", takenOverBy: second, afterCrash: true)
         #expect(last.failed == 1)
@@ -370,7 +370,7 @@ final class NodeTests {
         try await expectSoundLedger(second)
     }
 
-    @Test func `A crash counts no more once an attempt has ended by itself elsewhere`() async throws {
+    @Test func `A crash no longer counts after an attempt has ended by itself at another node`() async throws {
         let session = try await first.makeSession()
         let task = try await first.create(first.download(), in: session)
         #expect(try await first.claim().count == 1)
@@ -384,7 +384,7 @@ final class NodeTests {
         #expect(try await second.store.tasks.read(task.id).crashes == 0)
     }
 
-    @Test func `A dead node's launches go out again, and its clients count as gone`() async throws {
+    @Test func `A dead node's launches are sent again, and its clients count as detached`() async throws {
         let session = try await first.makeSession()
         first.setAttached(true, session.id)
         _ = try await first.store.sessions.clientAttached(to: session.id, .stream, at: first.now)
@@ -418,7 +418,7 @@ final class NodeTests {
 
     // MARK: Files
 
-    /// A task that has bytes on the first node's disk and waits.
+    /// A waiting task with bytes on the first node's disk.
     private func waiting(_ verdict: (TaskProgress) -> Settlement.Verdict, in session: SessionRecord) async throws
         -> TaskID
     {
@@ -435,7 +435,7 @@ final class NodeTests {
         .retry(at: first.now, waitsForConnectivity: false, progress)
     }
 
-    @Test func `What a cancelled task has on another node's disk is removed by that node`() async throws {
+    @Test func `The files of a cancelled task are removed by the node that has them`() async throws {
         let session = try await first.makeSession()
         let task = try await waiting(retry, in: session)
         let file = "partial/\(task.rawValue)"
@@ -452,7 +452,7 @@ final class NodeTests {
         #expect(try await first.store.files.discarded(limit: 9).isEmpty)
     }
 
-    @Test func `What a deleted session has on another node's disk is removed by that node`() async throws {
+    @Test func `The files of a deleted session are removed by the node that has them`() async throws {
         let session = try await first.makeSession()
         let task = try await waiting(retry, in: session)
         _ = try await second.store.sessions.forget(session.id, at: second.now)
@@ -460,7 +460,8 @@ final class NodeTests {
         #expect(try await first.store.files.discarded(limit: 9) == ["partial/\(task.rawValue)"])
     }
 
-    @Test func `What a task leaves behind where it goes on elsewhere is removed there, while that node lives`()
+    @Test
+    func `The files of a task that resumes at another node are removed by the node that has them, while it lives`()
         async throws
     {
         let session = try await first.makeSession()
@@ -476,7 +477,7 @@ final class NodeTests {
         #expect(try await database.query("SELECT 1 FROM useless_file").isEmpty)
     }
 
-    @Test func `What a task keeps on another node's full disk makes no room here`() async throws {
+    @Test func `A task whose bytes are on another node's full disk is not emptied here`() async throws {
         let session = try await first.makeSession()
         let task = try await waiting(
             { progress in
@@ -494,7 +495,7 @@ final class NodeTests {
         #expect(elsewhere == [DiskPlan.Waiting(task: task, kept: 0, needed: 100)])
     }
 
-    @Test func `What resume data keeps is removed by the node that has it`() async throws {
+    @Test func `The files of resume data are removed by the node that has them`() async throws {
         let session = try await first.makeSession()
         func later(_ progress: TaskProgress) -> Settlement.Verdict {
             .retry(at: first.now + .seconds(600), waitsForConnectivity: false, progress)
@@ -514,7 +515,7 @@ final class NodeTests {
         #expect(try await first.store.files.discarded(limit: 9).contains("partial/\(unused.rawValue)"))
     }
 
-    @Test func `A task that a node held goes on when that node has died`() async throws {
+    @Test func `A task that a node held is resumed after that node has died`() async throws {
         let session = try await first.makeSession()
         let task = try await first.create(first.download(), in: session)
         _ = try await first.store.tasks.hold(task.id, at: first.now)
@@ -528,7 +529,7 @@ final class NodeTests {
 
     // MARK: Sessions
 
-    @Test func `A node sees in the queue that a session was changed at another`() async throws {
+    @Test func `A node finds in the queue that a session was changed at another node`() async throws {
         let session = try await first.makeSession()
         try await first.create((0..<2).map { _ in first.download() }, in: session)
         func revision() async throws -> Int64? {
@@ -548,8 +549,7 @@ final class NodeTests {
         #expect(try await revision() == changed.revision)
     }
 
-    @Test func `Cookies that nodes change lose none of each other's, and do not come back after a reset`() async throws
-    {
+    @Test func `Concurrent changes of cookies at two nodes are merged, and do not undo a reset`() async throws {
         let session = try await first.makeSession()
         func line(_ name: String) -> String { "origin.example\tFALSE\t/\tFALSE\t4000000000\t\(name)\t1" }
         func save(_ node: StoreFixture, before: [String], after: [String]) async throws {
@@ -563,14 +563,14 @@ final class NodeTests {
         let revision = try await first.store.sessions.read(session.id).revision
         try await first.store.sessions.reset(session.id)
         #expect(try await second.store.sessions.read(session.id).revision > revision)
-        // It has not heard of it yet.
+        // The second node has not read the reset yet.
         try await save(second, before: ["a", "b"], after: ["a", "b", "c"])
         #expect(try await stored() == [line("c")])
     }
 
     // MARK: Clients
 
-    @Test func `A client that left one node counts as gone at the others after its grace`() async throws {
+    @Test func `A client that left one node counts as detached at other nodes after its grace period`() async throws {
         let session = try await first.makeSession()
         first.setAttached(true, session.id)
         _ = try await first.store.sessions.clientAttached(to: session.id, .wait, at: first.now)
@@ -591,7 +591,7 @@ final class NodeTests {
         #expect(try await database.query("SELECT 1 FROM presence").isEmpty)
     }
 
-    @Test func `One that came back meanwhile is not told to have left`() async throws {
+    @Test func `A client that came back within the grace period is not reported as detached`() async throws {
         let session = try await first.makeSession()
         first.setAttached(true, session.id)
         _ = try await first.store.sessions.clientAttached(to: session.id, .wait, at: first.now)
@@ -599,7 +599,7 @@ final class NodeTests {
         #expect(try await second.store.sessions.attachmentElsewhere(to: session.id) == .wait)
     }
 
-    @Test func `An answer that another node has kept is not replaced`() async throws {
+    @Test func `An idempotent response that another node has stored is not replaced`() async throws {
         func recording(_ status: Int) -> Recording<SessionRecord> {
             Recording(principal: "p", key: "k", fingerprint: [1]) { _ in
                 StoredAnswer(status: status, headers: HTTPFields([]), body: [], holdsSecrets: false)
@@ -618,9 +618,9 @@ final class NodeTests {
         await #expect(throws: DomainError.notFound) { try await second.store.sessions.read("two", app: app) }
     }
 
-    // MARK: What a node tells
+    // MARK: Figures of nodes
 
-    @Test func `Nodes tell of themselves, and are drained by a row`() async throws {
+    @Test func `Nodes publish their figures, and are drained by a row`() async throws {
         var profile = NodeProfile()
         profile.roles = ["api"]
         profile.load = 1.5
@@ -632,7 +632,7 @@ final class NodeTests {
         await #expect(throws: DomainError.notFound) { try await first.store.nodes.drain("third") }
     }
 
-    @Test func `News tell what changed, for what is watched alone`() async throws {
+    @Test func `News lists the changes of watched sessions and tasks only`() async throws {
         let (session, other) = (try await first.makeSession(), try await first.makeSession())
         let task = try await first.create(first.download(), in: session)
         var watched = Watched()

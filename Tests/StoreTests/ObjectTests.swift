@@ -5,9 +5,9 @@ import Testing
 
 @testable import Store
 
-/// Objects in the bucket of contents: each is noted, or named, or both are over.
+/// Objects in the bucket of contents: each has an upload row or a reference, or is removed.
 struct ObjectTests {
-    /// Keys that are to be removed.
+    /// Keys of objects to be removed.
     private func useless(_ fixture: StoreFixture) async throws -> [String] {
         try await fixture.store.files.uselessUploads(of: Store.Files.contentsBucket, at: fixture.now, limit: 10).map(
             \.key)
@@ -28,7 +28,7 @@ struct ObjectTests {
         return task
     }
 
-    @Test func `The commit that names an object forgets its note, and the one that drops it notes it again`()
+    @Test func `The commit that names an object removes its upload row, and the one that drops it adds a row`()
         async throws
     {
         let fixture = try await StoreFixture()
@@ -51,7 +51,7 @@ struct ObjectTests {
         #expect(try await !fixture.store.files.namesObjects())
     }
 
-    @Test func `What comes after the end of its task is to be removed`() async throws {
+    @Test func `A content that arrives after the end of its task is scheduled for removal`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -65,7 +65,7 @@ struct ObjectTests {
         #expect(try await useless(fixture) == ["late"])
     }
 
-    @Test func `An object that is removed, or being removed, gets no new name`() async throws {
+    @Test func `An object that is removed or scheduled for removal gets no new reference`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await content("k", fixture, in: session)
@@ -81,7 +81,7 @@ struct ObjectTests {
             new.body = body
             return try await fixture.create(new, in: session)
         }
-        // What a row names cannot be taken for removal.
+        // A referenced object cannot be removed.
         let row = try await fixture.store.files.beginUpload(
             of: TaskID(0), bucket: Store.Files.contentsBucket, key: "k", at: fixture.now)
         #expect(try await !fixture.store.files.claimRemoval(ofObject: "k", row: row))
@@ -96,7 +96,7 @@ struct ObjectTests {
         #expect(try await fixture.store.apps.read(session.app).storedBytes == 0)
     }
 
-    @Test func `An object stays for as long as one of two names it`() async throws {
+    @Test func `An object stays while one of its two references exists`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await content("k", fixture, in: session)
@@ -114,7 +114,7 @@ struct ObjectTests {
         #expect(try await fixture.store.apps.read(session.app).storedBytes == 0)
     }
 
-    @Test func `Of two who append at the same place one is too late`() async throws {
+    @Test func `Of two concurrent appends at one offset the second is refused`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.files.addBody(
@@ -138,7 +138,7 @@ struct ObjectTests {
         #expect(try await fixture.store.apps.read(session.app).storedBytes == 6)
     }
 
-    @Test func `An upload that resume data keeps is needed for a day, or by the task that goes on with it`()
+    @Test func `An upload of resume data is needed for a day, or by the task that resumes it`()
         async throws
     {
         let fixture = try await StoreFixture()
@@ -169,7 +169,7 @@ struct ObjectTests {
         #expect(try await Set(useless(fixture)) == ["k", "l"])
     }
 
-    @Test func `An upload that resume data keeps is of no use when its app is deleted`() async throws {
+    @Test func `An upload of resume data is not needed after its app is deleted`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)

@@ -5,11 +5,11 @@ import Testing
 
 @testable import Store
 
-/// What a stored plan of a move to a destination keeps from being done to its task.
+/// Commands that a stored plan of a move prevents for its task.
 struct PlannedMoveTests {
     private static let move = PlannedMove { $0.destination = Destination(root: "out", path: "a.bin", replace: true) }
 
-    /// Two tasks under way, the first with a plan.
+    /// Two active tasks, the first with a plan.
     private struct Tasks {
         let fixture: StoreFixture
         let session: SessionRecord
@@ -29,7 +29,7 @@ struct PlannedMoveTests {
     }
 
     @Test
-    func `A cancel waits for the move of its task, and may overtake it`() async throws {
+    func `A cancellation waits for the move of its task, and may overtake it`() async throws {
         let tasks = try await Tasks()
         let (store, now) = (tasks.fixture.store, tasks.fixture.now)
         await #expect(throws: MoveUnderWay.self) {
@@ -43,7 +43,7 @@ struct PlannedMoveTests {
     }
 
     @Test
-    func `A cancel does not wait for a copy`() async throws {
+    func `A cancellation does not wait for a copy`() async throws {
         var copy = Self.move
         copy.isCopying = true
         let tasks = try await Tasks(copy)
@@ -54,7 +54,7 @@ struct PlannedMoveTests {
     }
 
     @Test
-    func `A session-wide cancel passes over a task that is being moved, and names it`() async throws {
+    func `A session-wide cancellation skips a task that is being moved, and returns it`() async throws {
         let tasks = try await Tasks()
         let store = tasks.fixture.store
         func cancel(_ filter: TaskFilter, overtakesMoves: Bool = false) async throws -> Store.Tasks.CommandStep {
@@ -72,7 +72,7 @@ struct PlannedMoveTests {
     }
 
     @Test
-    func `A new request and the deletion of the session wait as well`() async throws {
+    func `A new request and the deletion of the session wait for a move, too`() async throws {
         let tasks = try await Tasks()
         let (store, now) = (tasks.fixture.store, tasks.fixture.now)
         let change = TaskChanges.with {
@@ -103,7 +103,7 @@ struct PlannedMoveTests {
     }
 
     @Test(arguments: [false, true])
-    func `The end of an attempt forgets its plan`(isSuspended: Bool) async throws {
+    func `The end of an attempt deletes its plan`(isSuspended: Bool) async throws {
         let tasks = try await Tasks()
         let fixture = tasks.fixture
         if isSuspended { _ = try await fixture.store.tasks.command(.suspend, task: tasks.moving.id, at: fixture.now) }
@@ -114,7 +114,7 @@ struct PlannedMoveTests {
     }
 
     @Test
-    func `Nothing is moved for a request that the task no longer has`() async throws {
+    func `No content is moved for a request that the task no longer has`() async throws {
         let tasks = try await Tasks()
         let store = tasks.fixture.store
         let old = tasks.other.specification.request

@@ -23,7 +23,7 @@ struct QuarantineTests {
         try await look(fixture) { $0.suspect.map { .alone($0.task, $0.lane) } ?? .tasks([]) }.claimed.first
     }
 
-    /// Two tasks that two crashes found under way, and one that waited.
+    /// Two tasks that were active in two crashes, and a third that waited.
     private func suspects() async throws -> (StoreFixture, [TaskRecord]) {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
@@ -31,14 +31,14 @@ struct QuarantineTests {
         for _ in 1...2 {
             _ = try await fixture.claim()
             _ = try await fixture.store.tasks.recoverInterrupted(at: fixture.now, afterCrash: true)
-            // A start that dies before the mark is removed finds nobody to count it against.
+            // A start that dies before it removes the marker has no task to count it against.
             _ = try await fixture.store.tasks.recoverInterrupted(at: fixture.now, afterCrash: true)
         }
         return (fixture, tasks + [try await fixture.create(fixture.download(), in: session)])
     }
 
     @Test
-    func `After two crashes in a row a task waits, and is then taken alone`() async throws {
+    func `After two crashes in a row a task waits, and is then claimed alone`() async throws {
         let (fixture, tasks) = try await suspects()
         for task in tasks[..<2] {
             let now = try await fixture.store.tasks.read(task.id)
@@ -57,7 +57,7 @@ struct QuarantineTests {
     }
 
     @Test
-    func `The third crash fails the task that ran alone, and clears those that were only beside it`() async throws {
+    func `The third crash fails the task that ran alone, and clears the others`() async throws {
         let (fixture, tasks) = try await suspects()
         fixture.advance(Quarantine.delay)
         _ = try await claimAlone(fixture)
@@ -74,7 +74,7 @@ struct QuarantineTests {
     }
 
     @Test
-    func `Deaths without a mark count nothing, before and within a quarantine`() async throws {
+    func `Deaths without a crash marker do not count, before and within a quarantine`() async throws {
         let (fixture, tasks) = try await suspects()
         for _ in 1...5 {
             fixture.advance(Quarantine.delay)
@@ -89,7 +89,7 @@ struct QuarantineTests {
     }
 
     @Test
-    func `An attempt that ends by itself breaks the row, an interruption does not`() async throws {
+    func `An attempt that ends by itself resets the count of crashes, an interruption does not`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -113,7 +113,7 @@ struct QuarantineTests {
     }
 
     @Test
-    func `A suspect stays one while it is suspended, and is none once it has run alone long enough`() async throws {
+    func `A suspect stays one while it is suspended, until it has run alone long enough`() async throws {
         let (fixture, tasks) = try await suspects()
         _ = try await fixture.store.tasks.command(.suspend, task: tasks[0].id, at: fixture.now)
         #expect(

@@ -3,9 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// How SQLite carries out each statement of the store: by an index, and in its order.
+/// SQLite's plan of each statement of the store: by an index, and in its order.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct QueryPlanTests {
-    /// Statements that scan or sort, by how they begin, and what bounds them.
+    /// Statements that scan or sort, by their beginning, with their bound.
     private static let reasoned: [(beginning: String, bound: String)] = [
         ("SELECT DISTINCT node FROM useless_file", "files that are to be removed, when a node has died"),
         ("SELECT app FROM deleted_app ORDER BY app LIMIT 100", "in the order of its key, a hundred"),
@@ -32,7 +32,9 @@ import Testing
             "SELECT id, app, state, kind, expires_at FROM launch WHERE state IN ('delivering', 'launched')",
             "sorts the launches that wait for an answer or an app: those in flight"
         ),
-        ("SELECT 0 FROM question WHERE releasing = 1 LIMIT 1", "the first of an index of those alone"),
+        ("SELECT 0 WHERE EXISTS (SELECT 1 FROM question WHERE releasing = 1)", "the first of indexes of those alone"),
+        ("SELECT id FROM flight WHERE releasing = 1 ORDER BY id LIMIT 20", "twenty of an index of those alone"),
+        ("SELECT id FROM cached WHERE app = (SELECT app FROM cache", "the first of an index by size, then by age"),
         (
             "SELECT public_id FROM question WHERE releasing = 1 ORDER BY id LIMIT 20",
             "twenty of an index of those alone"
@@ -82,7 +84,7 @@ import Testing
     private static let counted = "an index of those alone, as many as are asked for"
     private static let lostKey = "once, when an operator gives up what the master key sealed"
 
-    @Test func `No statement scans or sorts but those whose bound is told`() async throws {
+    @Test func `No statement scans or sorts unless it is listed with its bound`() async throws {
         let fixture = try await StoreFixture()
         let statements = try StoreStatement.all().filter { !$0.isOfServer }
         #expect(statements.count > 150)
@@ -108,7 +110,7 @@ import Testing
         #expect(idle.isEmpty, "indexes that no statement uses")
     }
 
-    @Test func `A statement that scans is seen`() async throws {
+    @Test func `A statement that scans is detected`() async throws {
         let fixture = try await StoreFixture()
         var handle: OpaquePointer?
         try #require(sqlite3_open_v2(fixture.folder.file("test.db"), &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)
@@ -120,7 +122,7 @@ import Testing
         try texts("EXPLAIN QUERY PLAN " + sql, column: 3, handle)
     }
 
-    /// Those that statements are to use: not what keeps a key unique.
+    /// The indexes for statements, without those of unique keys.
     private static func indexes(_ handle: OpaquePointer?) throws -> [String] {
         try texts("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL", column: 0, handle)
     }

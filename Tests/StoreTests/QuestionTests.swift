@@ -15,7 +15,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `A question has its event and waits; the answer lets the task go on`() async throws {
+    func `A question has an event and makes its task wait, and the answer resumes the task`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
@@ -88,7 +88,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `Cancelling the challenge cancels the task`() async throws {
+    func `An answer that cancels the challenge cancels the task`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
@@ -102,7 +102,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `Nobody answers: that task fails alone`() async throws {
+    func `An unanswered question fails its task alone`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
@@ -122,7 +122,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `An answer after the deadline is refused, whether or not somebody swept since`() async throws {
+    func `An answer after the deadline is refused, before and after the sweep`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
@@ -138,7 +138,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `A task suspended with a question open waits for its answer again`() async throws {
+    func `A task that was suspended with an open question waits for its answer again`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await asked(fixture, session)
@@ -153,7 +153,7 @@ struct QuestionTests {
     }
 
     @Test
-    func `A delayed request goes on as it is, or with a new request in its new lane`() async throws {
+    func `A delayed request proceeds unchanged, or with a new request in its new lane`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let first = try await asked(fixture, session, .delayedRequest)
@@ -188,7 +188,7 @@ struct QuestionTests {
 
 struct AttachmentVerbTests {
     @Test
-    func `One lease at a time; the fenced client neither acknowledges nor renews`() async throws {
+    func `One lease is valid at a time, and a fenced client neither acknowledges nor renews`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -215,7 +215,7 @@ struct AttachmentVerbTests {
         }
         _ = try await store.sessions.acknowledge(through: 1, epoch: 2, in: session.id, at: fixture.now)
         fixture.advance(.seconds(100))
-        // Once one was taken over, nobody acts without the epoch any more.
+        // After a takeover every client needs the epoch.
         await #expect(throws: DomainError.attachmentFenced) {
             try await store.sessions.acknowledge(through: 2, epoch: nil, in: session.id, at: fixture.now)
         }

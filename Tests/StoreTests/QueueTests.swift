@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 
 struct QueueTests {
-    /// What a look at the queue showed, and asked.
+    /// The result of one scan of the queue, and its query.
     private struct Look: Sendable {
         var origins: [String] = []
         var lanesAsked = 0
@@ -40,7 +40,7 @@ struct QueueTests {
     }
 
     @Test
-    func `Every app is seen in each window, however much another has queued`() async throws {
+    func `Every window contains every app, however many tasks another one has queued`() async throws {
         let fixture = try await StoreFixture()
         let crowd = try await fixture.makeSession()
         _ = try await fixture.create((0..<1500).map { fixture.download(host: "h\($0).example") }, in: crowd)
@@ -64,7 +64,7 @@ struct QueueTests {
     }
 
     @Test
-    func `Every lane gets its turn, and the look at the queue ends`() async throws {
+    func `Every lane is scanned, and the scan of the queue ends`() async throws {
         let fixture = try await StoreFixture()
         var all: Set<String> = []
         for (app, count) in [700, 1, 900, 40].enumerated() {
@@ -85,7 +85,7 @@ struct QueueTests {
     }
 
     @Test
-    func `Many apps take turns by windows`() async throws {
+    func `Many apps alternate over several windows`() async throws {
         let fixture = try await StoreFixture()
         for number in 0..<(Store.Tasks.appWindow + 20) {
             let session = try await fixture.makeSession()
@@ -99,7 +99,7 @@ struct QueueTests {
     }
 
     @Test
-    func `Lanes of a full origin are not read until it has room, and then as many as it has`() async throws {
+    func `Lanes of a full origin are not read until it has slots, and then as many as it has`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         for _ in 0..<300 {
@@ -117,7 +117,7 @@ struct QueueTests {
     }
 
     @Test
-    func `What may not start hides nothing behind it, and sessions at one origin take turns`() async throws {
+    func `A lane that may not start hides no other lane, and sessions at one origin alternate`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         var sessions: [SessionID] = []

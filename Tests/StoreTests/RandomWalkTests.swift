@@ -6,10 +6,10 @@ import Testing
 
 @testable import Store
 
-/// Many steps in any order, after which every counter, clock and event is still what the rows say.
+/// After many steps in any order every counter, clock and event still matches the rows.
 struct RandomWalkTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `Counters equal reality after any walk`(seed: UInt64) async throws {
+    func `Counters equal the rows after any walk`(seed: UInt64) async throws {
         var walk = try await Walk(seed: seed)
         for step in 0..<400 {
             let what = try await walk.step()
@@ -22,7 +22,7 @@ struct RandomWalkTests {
     }
 }
 
-/// A store to which anything may happen that its verbs allow.
+/// A store with random calls of its operations.
 struct Walk {
     let fixture: StoreFixture
     private var random: SeededGenerator
@@ -61,7 +61,7 @@ struct Walk {
         return tasks.randomElement(using: &random)?.id
     }
 
-    /// One step. What the state does not allow is refused and must change nothing.
+    /// Performs one step. A step that the state does not permit is refused and changes nothing.
     mutating func step() async throws -> String {
         let kind = number(0..<18)
         do {
@@ -179,7 +179,7 @@ struct Walk {
         }
     }
 
-    /// Rarely a session ends, by itself or with all of it, and begins anew.
+    /// Rarely, ends a session or deletes it, and begins a new one.
     private mutating func renew() async throws {
         guard number(0..<4) == 0 else { return }
         let index = number(0..<sessions.count)

@@ -5,15 +5,15 @@ import Testing
 
 @testable import Store
 
-/// Background refresh over days that take a moment: the test turns the clock from one due moment to the next.
+/// Background refresh over days that take a moment: the test advances the clock from one due time to the next.
 @Suite struct RefreshDayTests {
     private struct Fetch {
         var app: AppID
         var at: Timestamp
     }
 
-    /// Lets a store run until a moment. What is due is sent at once and answered after some seconds; `answer` is asked
-    /// for the result, nil for none at all.
+    /// Runs a store until a time. Due fetches are sent at once and completed after some seconds; `answer` returns the
+    /// result, `nil` for no completion.
     private static func run(
         _ stage: LaunchStage, until end: Timestamp, taking seconds: Int = 2,
         answer: (AppID, Int) -> BackgroundRefresh.Result?
@@ -51,7 +51,8 @@ import Testing
         return zip(times, times.dropFirst()).map { ($1 - $0).seconds }
     }
 
-    @Test func `A day of many apps keeps every interval, spreads them, and wakes on common ticks`() async throws {
+    @Test func `A day of many apps keeps every interval, spreads the fetches, and wakes on common ticks`() async throws
+    {
         let stage = try await LaunchStage()
         var apps = [stage.app]
         for number in 1..<60 { apps.append(try await LaunchStage.addApp("com.example.app\(number)", to: stage.store)) }
@@ -69,7 +70,9 @@ import Testing
         #expect((4...8).contains(first.count), "sixty apps of one interval fell on \(first.count) moments")
     }
 
-    @Test func `Results stretch the day, slow answers and silence too, and news shrinks it again`() async throws {
+    @Test func `Failures, slow responses and silence lengthen the interval, and new data shortens it again`()
+        async throws
+    {
         let stage = try await LaunchStage()
         _ = try await stage.store.apps.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
         let start = stage.now
@@ -78,7 +81,7 @@ import Testing
             number <= answers.count ? answers[number - 1] : .noData
         }
         let gaps = Self.gaps(fetches, of: stage.app, from: start)
-        // Each is the interval that the answer before left: new data 900, no data × 1.5, failed or silent × 2.
+        // Each gap follows from the previous result: new data 900, no data × 1.5, failed or silent × 2.
         for (gap, interval) in zip(gaps, [900.0, 900, 1350, 2025, 4050]) {
             #expect(gap >= interval && gap <= interval * 1.1 + 90, "\(gap) for \(interval)")
         }
@@ -94,7 +97,7 @@ import Testing
         #expect(history.count == fetches.count)
     }
 
-    @Test func `Nobody comes less often than daily, nor more often than asked`() async throws {
+    @Test func `Every app is fetched at least daily, and no more often than its interval`() async throws {
         let stage = try await LaunchStage()
         _ = try await stage.store.apps.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
         let start = stage.now
@@ -106,18 +109,19 @@ import Testing
         #expect(history.count == min(50, fetches.count) && history.allSatisfy { $0.result == .failed })
     }
 
-    @Test func `An attached app is not fetched within an interval, and a long outage is not made up for`() async throws
+    @Test func `An attached app is not fetched within an interval, and fetches missed in an outage are not repeated`()
+        async throws
     {
         let stage = try await LaunchStage()
         _ = try await stage.store.apps.setRefreshInterval(.seconds(3600), of: stage.app, at: stage.now)
         let session = try await stage.startTask(in: "a").0
-        // It attaches every half hour for half a day: not one fetch.
+        // The app attaches every half hour for half a day: no fetch.
         for _ in 0..<24 {
             stage.advance(by: .seconds(1800))
             _ = try await stage.store.sessions.clientAttached(to: session, .wait, at: stage.now)
             #expect(try #require(try await stage.store.apps.nextFetchTime()) > stage.now + .seconds(3599))
         }
-        // Down for a week: one fetch follows, in its turn.
+        // After a week of downtime one fetch follows, at its time.
         let before = stage.now
         stage.advance(by: .seconds(7 * 86_400))
         _ = try await stage.store.apps.recoverRefresh(startedAt: stage.now, at: stage.now)
@@ -141,7 +145,7 @@ import Testing
             case .never: break
             case .denied: try await stage.change { $0.backgroundRefreshStatus = .denied }
             case .restricted:
-                // The stricter of the two counts.
+                // The stricter of the two applies.
                 try await stage.change { $0.backgroundRefreshStatus = .denied }
                 _ = try await stage.store.apps.setConditions(Conditions(), .restricted, at: stage.now)
             case .forceQuit: try await stage.change { $0.isForceQuit = true }
@@ -153,7 +157,7 @@ import Testing
     }
 
     @Test(arguments: Obstacle.allCases)
-    func `Why there will be no fetch is said, and one can be simulated under never alone`(
+    func `The reason for no fetch is reported, and a simulated fetch works under never alone`(
         _ obstacle: Obstacle
     ) async throws {
         let stage = try await LaunchStage()

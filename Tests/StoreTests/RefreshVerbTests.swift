@@ -7,7 +7,7 @@ import Testing
 @testable import Store
 
 @Suite struct RefreshVerbTests {
-    @Test func `An interval gives a next fetch, and an attach puts it off`() async throws {
+    @Test func `An interval has a next fetch, and an attach postpones it`() async throws {
         let stage = try await LaunchStage()
         var overview = try await stage.store.apps.refresh(of: stage.app)
         #expect(overview.interval == .never)
@@ -28,7 +28,7 @@ import Testing
         #expect(third >= stage.now + .seconds(1000))
     }
 
-    @Test func `A due fetch is sent once, and its result makes the next`() async throws {
+    @Test func `A due fetch is sent once, and its result schedules the next`() async throws {
         let stage = try await LaunchStage()
         let overview = try await stage.store.apps.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
         stage.advance(to: try #require(overview.nextFetchAt))
@@ -46,7 +46,7 @@ import Testing
         #expect(next >= stage.now + .seconds(1350))
     }
 
-    @Test func `A fetch without an answer in time is failed, and a late one is refused`() async throws {
+    @Test func `A fetch without a completion in time fails, and a late completion is refused`() async throws {
         let stage = try await LaunchStage()
         let id = try await stage.store.apps.simulateFetch(of: stage.app, at: stage.now).0.launchId
         try await stage.report(try await stage.claim()[0], .succeeded(nil))
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `A fetch is given up while it waits, when its webhook is paused`() async throws {
+    @Test func `A pending fetch is superseded when its webhook is paused`() async throws {
         let stage = try await LaunchStage()
         _ = try await stage.store.apps.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
         _ = try await stage.store.apps.simulateFetch(of: stage.app, at: stage.now)
@@ -80,7 +80,7 @@ import Testing
         #expect(try await stage.store.apps.refresh(of: stage.app).history.isEmpty)
     }
 
-    @Test func `A sent fetch runs into its deadline after a crash, an unsent one is given up`() async throws {
+    @Test func `After a crash a sent fetch reaches its deadline, and an unsent one is superseded`() async throws {
         let stage = try await LaunchStage()
         _ = try await stage.store.apps.simulateFetch(of: stage.app, at: stage.now)
         let sent = try await stage.claim()[0]
@@ -98,7 +98,7 @@ import Testing
 }
 
 @Suite struct ConditionsVerbTests {
-    @Test func `Conditions are kept`() async throws {
+    @Test func `Conditions are stored`() async throws {
         let stage = try await LaunchStage()
         #expect(try await stage.store.apps.conditions() == DeclaredConditions())
         var conditions = Conditions()
@@ -110,7 +110,7 @@ import Testing
         #expect(kept.refreshStatus == .restricted)
     }
 
-    @Test func `A stricter status is told, ends discretionary tasks and fetches`() async throws {
+    @Test func `A stricter status is reported, and ends discretionary tasks and fetches`() async throws {
         let stage = try await LaunchStage()
         _ = try await stage.store.apps.setRefreshInterval(.minimum, of: stage.app, at: stage.now)
         let (_, task) = try await stage.startTask(in: "d", discretionary: true)
@@ -131,7 +131,9 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `A discretionary task made while refresh is denied is cancelled at once, and told`(_ isForAll: Bool)
+    func `A discretionary task that is created while refresh is denied is cancelled at once, with an event`(
+        _ isForAll: Bool
+    )
         async throws
     {
         let stage = try await LaunchStage()
@@ -150,20 +152,20 @@ import Testing
         #expect(try await stage.launches().contains { $0.kind == .handleEvents })
         let (_, other) = try await stage.startTask(in: "n")
         #expect(try await stage.store.tasks.read(other).state == .running)
-        // Allowed again, it runs.
+        // Once allowed again, it runs.
         _ = try await stage.store.apps.setConditions(Conditions(), .available, at: stage.now)
         try await stage.change { $0.backgroundRefreshStatus = .available }
         let (_, later) = try await stage.startTask(in: "d", discretionary: true)
         #expect(try await stage.store.tasks.read(later).state == .running)
     }
 
-    @Test func `A start cancels the discretionary tasks that a crash spared`() async throws {
+    @Test func `A start cancels the discretionary tasks that a crash left`() async throws {
         let stage = try await LaunchStage()
         let (_, task) = try await stage.startTask(in: "d", discretionary: true)
         let (_, other) = try await stage.startTask(in: "n")
         _ = try await stage.store.apps.cancelForbiddenTasks(at: stage.now)
         #expect(try await stage.store.tasks.read(task).state == .running)
-        // As a crash leaves it: the word is kept, what follows is not.
+        // The state after a crash: the status is stored, its consequences are not.
         var denied = DeclaredConditions()
         denied.refreshStatus = .denied
         let document = stage.store.documents.encode(denied)
@@ -175,7 +177,7 @@ import Testing
         #expect(try await stage.store.tasks.read(other).state == .running)
     }
 
-    @Test func `An app that is denied anyway is not told of the operator's denial`() async throws {
+    @Test func `An app that is denied anyway gets no event for the operator's denial`() async throws {
         let stage = try await LaunchStage()
         try await stage.change { $0.backgroundRefreshStatus = .denied }
         _ = try await stage.store.apps.setConditions(Conditions(), .denied, at: stage.now)

@@ -23,7 +23,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `Resume data serves one task`() async throws {
+    func `Resume data starts one task`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -35,13 +35,13 @@ struct ResumeDataTests {
         await #expect(throws: DomainError.resumeDataSpent) {
             try await fixture.create([continued(fixture)], in: session)
         }
-        // The same order again is no second use.
+        // The same order again does not use the data twice.
         #expect(try await fixture.create([first], in: session)[0].isExisting)
         #expect(try await fixture.store.files.isNeeded(file: "partial/resume-1"))
     }
 
     @Test
-    func `A task that was held goes on when the service dies before it is cancelled, and keeps what it has`()
+    func `A held task is resumed if the service dies before its cancellation, and keeps its bytes`()
         async throws
     {
         let fixture = try await StoreFixture()
@@ -49,7 +49,7 @@ struct ResumeDataTests {
         let tasks = try await fixture.create((0..<3).map { _ in fixture.download() }, in: session).map(\.task.id)
         _ = try await fixture.store.tasks.command(.suspend, task: tasks[1], at: fixture.now)
         for task in tasks { _ = try await fixture.store.tasks.hold(task, at: fixture.now) }
-        // The app wants it suspended meanwhile.
+        // The app suspends it meanwhile.
         _ = try await fixture.store.tasks.command(.suspend, task: tasks[2], at: fixture.now)
         _ = try await fixture.store.tasks.recoverInterrupted(at: fixture.now)
         var phases: [TaskLife.Phase?] = []
@@ -62,7 +62,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `An order that fails spends nothing`() async throws {
+    func `A failed order does not use up the resume data`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -73,7 +73,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `It is good for a day and for its own app`() async throws {
+    func `Resume data is valid for a day and for its own app`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -86,7 +86,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `The bytes it keeps count as stored until a task goes on with them, or they are dropped`() async throws {
+    func `The bytes of resume data count as stored until a task resumes or they are deleted`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         func stored() async throws -> Int64 {
@@ -106,7 +106,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `An app without room may still go on with what is kept`() async throws {
+    func `An app at its quota may still resume from resume data`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         func create(_ task: NewTask) async throws {
@@ -119,7 +119,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `It goes with its app`() async throws {
+    func `Resume data is deleted with its app`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -129,7 +129,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `Its bytes count no more when the master key is lost`() async throws {
+    func `The bytes of resume data no longer count when the master key is lost`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -139,7 +139,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `The partial file of the task itself is kept, whatever ends late`() async throws {
+    func `The task's own partial file is kept, even after a late settlement`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.create(fixture.download(), in: session)
@@ -154,7 +154,7 @@ struct ResumeDataTests {
         #expect(late.filesToRemove.isEmpty)
         #expect(try await fixture.store.files.isNeeded(file: file))
         #expect(try await fixture.store.files.discarded(limit: 10).isEmpty)
-        // A task that goes on with it, and is cancelled in the same way before it began.
+        // A task from the data that is cancelled in the same way before it has begun.
         var continued = fixture.download()
         continued.resumeNonce = nonce
         continued.progress = TaskProgress()
@@ -166,7 +166,7 @@ struct ResumeDataTests {
     }
 
     @Test
-    func `The kept file goes with a task that is cancelled before it took it over`() async throws {
+    func `The kept file is removed with a task that is cancelled before it adopts the file`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await cancelled(fixture, session)
@@ -186,7 +186,7 @@ struct IdempotencyVerbTests {
     }
 
     @Test
-    func `An answer is kept with what it tells of, or not at all`() async throws {
+    func `An idempotent response is stored with its tasks, or not at all`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.tasks.create(
@@ -209,7 +209,7 @@ struct IdempotencyVerbTests {
     }
 
     @Test
-    func `No secret stands in the files as plain text`() async throws {
+    func `The database files contain no secret in plain text`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession {
             $0.httpAdditionalHeaders.append("Authorization", "canary-session")
@@ -238,7 +238,7 @@ struct IdempotencyVerbTests {
             of: session.app, to: Array("canary-rotated".utf8), previousExpiresAt: fixture.now + .seconds(1),
             at: fixture.now)
         try await fixture.store.apps.record(recording("k", secret: true), at: fixture.now)
-        // All of it can be read by who has the key.
+        // The secrets can be read with the key.
         #expect(try await fixture.store.apps.webhookSecrets(of: session.app, at: fixture.now).count == 2)
         let found = try await fixture.store.questions.credentials(
             host: "H", port: 1, app: session.app, session: session.id)

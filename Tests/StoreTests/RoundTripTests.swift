@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-/// How often a server is waited for. With many nodes each of these is time in which the others wait for their turn.
+/// The number of round trips to a server. Other nodes wait for their turn meanwhile.
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 struct RoundTripTests {
     private let database: PostgreSQLDatabase
@@ -23,12 +23,12 @@ struct RoundTripTests {
 
     /// The round trips of each commit since the last call.
     private func counted() async throws -> [Int] {
-        // Commits are told before the next closure has its turn.
+        // A commit is reported before the next closure runs.
         try await fixture.store.database.write { _ in }
         return commits.withLock { $0.takeAll() }
     }
 
-    @Test func `What ended is stored and what is next is taken with two round trips, launch rule included`()
+    @Test func `Settlements and claims take two round trips, launch rule included`()
         async throws
     {
         let sessions = [try await fixture.makeSession(), try await fixture.makeSession()]
@@ -45,11 +45,11 @@ struct RoundTripTests {
             #expect(running.count == 20)
             trips += try await counted()
         }
-        // The first look does not know which apps have anything queued.
+        // The first scan does not know the apps with queued tasks.
         #expect(trips == [3, 2, 2])
     }
 
-    @Test func `Rows are found by their index though the server has not analysed their table`() async throws {
+    @Test func `Rows are found by index even if the server has not analysed their table`() async throws {
         let session = try await fixture.makeSession()
         try await fixture.create((0..<2000).map { _ in fixture.download() }, in: session)
         let plan = try await fixture.store.database.write { db in

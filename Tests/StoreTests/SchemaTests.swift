@@ -8,11 +8,11 @@ import Testing
 
 @testable import Store
 
-/// Databases of each version, as the program that had it left them: `Tests/Databases` has them as SQL, as the `.dump` of
-/// SQLite's shell writes it, with the version at its end.
+/// Databases of each version, as their program stored them: `Tests/Databases` has them as SQL, as written by `.dump` of
+/// SQLite's shell, with the version at the end.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct SchemaTests {
     @Test(arguments: Schema.migrations.map(\.version))
-    func `A database of each version is brought forward, and all in it is read`(version: Int) async throws {
+    func `A database of each version is migrated, and all its rows can be read`(version: Int) async throws {
         let folder = TemporaryFolder()
         try Self.restore(version, to: folder.file("test.db"))
         let fixture = try await StoreFixture(folder: folder)
@@ -47,10 +47,10 @@ import Testing
         #expect(try await fixture.claim().map(\.id) == [tasks[2].id])
     }
 
-    @Test func `Every word that the program may write is one that the schema takes`() async throws {
+    @Test func `The schema accepts every word that the program writes`() async throws {
         let fixture = try await StoreFixture()
         let sql = try await Self.schema(of: fixture.store).joined(separator: "\n")
-        /// The words that a column's check has, in every table that has such a column.
+        /// The words in a column's check, in every table with such a column.
         func words(_ column: String) -> Set<[String]> {
             Set(
                 sql.matches(of: /CHECK \(([^)]*)\)/).map(\.1).compactMap { check in
@@ -81,7 +81,7 @@ import Testing
         #expect(words("refresh_status") == [all(BackgroundRefreshStatus.self)])
     }
 
-    @Test func `A word that the program does not know is an error`() async throws {
+    @Test func `An unknown word is an error`() async throws {
         let fixture = try await StoreFixture()
         let task = try await fixture.create(fixture.download(), in: fixture.makeSession())
         try await fixture.store.database.write { db in
@@ -92,7 +92,7 @@ import Testing
         #expect(error?.description == "the database has an unknown Phase: dreaming")
     }
 
-    @Test func `A state without what belongs to it is an error`() async throws {
+    @Test func `A state without its members is an error`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -134,7 +134,7 @@ import Testing
         try #require(code == SQLITE_OK, "\(String(cString: sqlite3_errmsg(handle)))")
     }
 
-    /// What there is, in the words that made it.
+    /// The schema, as the statements that created it.
     private static func schema(of store: Store) async throws -> [String] {
         try await store.database.read { db in
             try db.all("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name") { $0.text(0) }

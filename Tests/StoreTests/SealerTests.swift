@@ -6,7 +6,7 @@ import Testing
     private let sealer = Sealer(masterKey: [UInt8](repeating: 7, count: 32))
 
     @Test(arguments: [0, 1, 15, 16, 17, 4096])
-    func `What is sealed opens again`(_ length: Int) throws {
+    func `A sealed value opens again`(_ length: Int) throws {
         let secret = RandomBytes.make(length)
         let sealed = sealer.seal(secret, boundTo: "credential/4")
         #expect(sealed.count == 1 + 12 + length + 16)
@@ -17,7 +17,7 @@ import Testing
         #expect(sealer.seal([1], boundTo: "a") != sealer.seal([1], boundTo: "a"))
     }
 
-    @Test func `Another row, another key and any changed byte do not open`() {
+    @Test func `A value does not open in another row, with another key or with a changed byte`() {
         let sealed = sealer.seal([1, 2, 3], boundTo: "credential/4")
         #expect(throws: SealError.notAuthentic) { try sealer.open(sealed, boundTo: "credential/5") }
         let other = Sealer(masterKey: [UInt8](repeating: 8, count: 32))
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `What is too short or of another version is malformed`() {
+    @Test func `A value that is too short or of another version is malformed`() {
         let sealed = sealer.seal([1, 2, 3], boundTo: "a")
         #expect(throws: SealError.malformed) { try sealer.open([], boundTo: "a") }
         #expect(throws: SealError.malformed) { try sealer.open(Array(sealed.prefix(28)), boundTo: "a") }

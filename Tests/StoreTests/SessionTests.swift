@@ -7,7 +7,7 @@ import Testing
 
 struct SessionTests {
     @Test
-    func `An identifier creates once and reconnects afterwards`() async throws {
+    func `An identifier creates a session once, and reconnects afterwards`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()
         let first = try await fixture.store.sessions.open(
@@ -26,7 +26,7 @@ struct SessionTests {
     }
 
     @Test
-    func `The same identifier belongs to each app by itself`() async throws {
+    func `Apps may use the same identifier`() async throws {
         let fixture = try await StoreFixture()
         let one = try await fixture.makeSession("s")
         let other = try await fixture.makeSession("s")
@@ -38,7 +38,7 @@ struct SessionTests {
     }
 
     @Test
-    func `Another configuration is refused by the names of its members`() async throws {
+    func `Another configuration is refused with the names of its members`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s") { $0.isDiscretionary = true }
         let other = SessionConfiguration.with { $0.timeoutIntervalForRequest = 5 }
@@ -51,7 +51,7 @@ struct SessionTests {
     }
 
     @Test
-    func `An empty session becomes invalid at once and tells it last`() async throws {
+    func `An empty session becomes invalid at once, with its last event`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let (invalid, _) = try await fixture.store.sessions.invalidate(session.id, at: fixture.now)
@@ -91,7 +91,7 @@ struct SessionTests {
     }
 
     @Test
-    func `An invalid session's identifier begins anew with the next incarnation`() async throws {
+    func `An invalid session's identifier restarts with the next incarnation`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s")
         try await fixture.finished(session)
@@ -106,7 +106,7 @@ struct SessionTests {
         let task = try await fixture.create(fixture.download(), in: next.session)
         #expect(task.number == 1)
         await #expect(throws: DomainError.notFound) { try await fixture.store.sessions.read(session.id) }
-        // Late, it acknowledges what nobody reads any more and makes no event.
+        // A late completion acknowledges an invalid session without an event.
         _ = try await fixture.store.launches.answer(
             launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
         #expect(try await fixture.refresh(next.session).lastEventSeq == 0)
@@ -114,7 +114,7 @@ struct SessionTests {
     }
 
     @Test
-    func `An invalid session is forgotten after a week`() async throws {
+    func `An invalid session is deleted after a week`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.finished(session)
@@ -128,7 +128,7 @@ struct SessionTests {
     }
 
     @Test
-    func `Deleting stops the transfers, frees the app's places and leaves no rows`() async throws {
+    func `Deletion stops the transfers, releases the app's slots and leaves no rows`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s")
         try await fixture.create((0..<25).map { fixture.download("/\($0)") }, in: session)
@@ -139,7 +139,7 @@ struct SessionTests {
         #expect(gone.state.phase == .invalid)
         #expect(aftermath.transfersToStop == [active[2].id])
         #expect(try await fixture.store.apps.read(session.app).unfinishedTasks == 0)
-        // What comes too late changes nothing and leaves no file.
+        // A late settlement changes nothing and leaves no file.
         let late = try await fixture.settle(fixture.completion(active[2].id))
         #expect(late.filesToRemove == ["partial/\(active[2].id.rawValue)"])
         #expect(try await fixture.store.apps.read(session.app).unfinishedTasks == 0)
@@ -160,7 +160,7 @@ struct SessionTests {
     }
 
     @Test
-    func `Nothing of a deleted session is due or claimed any more`() async throws {
+    func `A deleted session is no longer due or claimed`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let begin = fixture.now + .seconds(60)
@@ -182,7 +182,7 @@ struct SessionTests {
     }
 
     @Test
-    func `What may change changes, at the revision the client knows`() async throws {
+    func `Changeable members change if the client has the current revision`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.httpAdditionalHeaders.append("Authorization", "canary-a") }
         let changed = try await fixture.store.sessions.change(

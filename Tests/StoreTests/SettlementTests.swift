@@ -7,7 +7,7 @@ import Testing
 
 struct SettlementTests {
     @Test
-    func `A download's last events come in their order, in one commit with its content`() async throws {
+    func `A download's last events are logged in order, in one commit with its content`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download { $0.clientTaskId = "c" }, in: session)
@@ -42,7 +42,7 @@ struct SettlementTests {
     }
 
     @Test
-    func `An upload and a download without content tell no finished download`() async throws {
+    func `An upload and a download without content have no didFinishDownloading`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let upload = try await fixture.create(fixture.download { $0.kind = .upload }, in: session)
@@ -57,7 +57,7 @@ struct SettlementTests {
     }
 
     @Test
-    func `Cancel wins the race, and what came too late leaves nothing`() async throws {
+    func `A cancellation precedes a settlement, whose content is removed`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -74,7 +74,7 @@ struct SettlementTests {
     }
 
     @Test
-    func `A task suspended meanwhile stays suspended and keeps its progress`() async throws {
+    func `A task that is suspended during its transfer stays suspended and keeps its progress`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -99,7 +99,7 @@ struct SettlementTests {
     }
 
     @Test
-    func `A task that was done when it was suspended completes`() async throws {
+    func `A task whose transfer ended before its suspension completes`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download { $0.kind = .upload }, in: session)
@@ -110,14 +110,14 @@ struct SettlementTests {
         try await expectSoundLedger(fixture)
     }
 
-    /// A download that its transfer has taken.
+    /// A claimed download.
     private static func claimedTask(_ fixture: StoreFixture) async throws -> ClaimedTask {
         _ = try await fixture.create(fixture.download(), in: try await fixture.makeSession())
         return try #require(try await fixture.claim().first)
     }
 
     @Test(arguments: [false, true])
-    func `A task that was suspended and resumed when it was done completes`(isDelayed: Bool) async throws {
+    func `A task that was suspended and resumed after its transfer ended completes`(isDelayed: Bool) async throws {
         let fixture = try await StoreFixture()
         let task = try await Self.claimedTask(fixture)
         _ = try await fixture.store.tasks.command(.suspend, task: task.id, at: fixture.now)
@@ -129,7 +129,7 @@ struct SettlementTests {
         #expect(resumed.phase == (isDelayed ? .delayed : .queued))
         var done = fixture.completion(task.id)
         done.request = task.specification.request
-        // The commit that completes it takes the next tasks from the queue.
+        // The commit that completes it claims the next tasks.
         let taken = try await fixture.store.tasks.advance(
             settling: [done], after: QueueCursor(), through: .everything, at: fixture.now
         ) { .tasks($0.lanes.map { ($0.id, 10) }) }
@@ -139,7 +139,7 @@ struct SettlementTests {
     }
 
     @Test(arguments: [false, true])
-    func `The answer to a request that was replaced meanwhile does not count`(isSuspended: Bool) async throws {
+    func `The response to a replaced request does not count`(isSuspended: Bool) async throws {
         let fixture = try await StoreFixture()
         let task = try await Self.claimedTask(fixture)
         var progress = TaskProgress()
@@ -155,13 +155,13 @@ struct SettlementTests {
         try await fixture.settle(done)
         let stored = try await fixture.store.tasks.read(task.id)
         #expect(stored.phase == (isSuspended ? .suspended : .queued))
-        // The bytes went with the content.
+        // The bytes are part of the content.
         #expect(stored.progress?.kept == Kept.none)
         try await expectSoundLedger(fixture)
     }
 
     @Test
-    func `A partial file goes with the task that left it`() async throws {
+    func `A partial file is removed with its task`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create((0..<3).map { fixture.download("/\($0)") }, in: session).map(\.task.id)
@@ -182,13 +182,13 @@ struct SettlementTests {
     }
 
     @Test
-    func `A settlement that cannot be stored undoes its whole commit`() async throws {
+    func `A settlement that cannot be stored rolls back its whole commit`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
         _ = try await fixture.claim()
         await #expect(throws: (any Error).self) {
-            // The same question twice breaks the second settlement.
+            // A duplicate question breaks the second settlement.
             let kind = Question.Kind.delayedRequest
             try await fixture.settle(fixture.ask(tasks[0], "q", kind), fixture.ask(tasks[1], "q", kind))
         }
@@ -198,5 +198,5 @@ struct SettlementTests {
     }
 }
 
-/// What a test did not expect to see.
+/// A result that a test does not expect.
 struct Unexpected: Error {}

@@ -16,13 +16,13 @@ struct SharedQuestionTests {
 
     private var store: Store { fixture.store }
 
-    /// Tasks that meet the protection space one after the other, the questions they would ask being `q1`, `q2`, ….
+    /// Tasks that meet the protection space one after the other; their questions would be `q1`, `q2`, ….
     private func meet(_ count: Int, failures: Int = 0) async throws -> [TaskID] {
         try await fixture.create((0..<count).map { _ in fixture.download() }, in: session)
         return try await ask(failures: failures)
     }
 
-    /// All that can be claimed meets the protection space.
+    /// All claimable tasks meet the protection space.
     private func ask(failures: Int = 0) async throws -> [TaskID] {
         let claimed = try await fixture.claim().sorted { $0.number < $1.number }
         let asked = claimed.map { fixture.ask($0.id, "q\($0.number)-\(failures)", failures: failures) }
@@ -50,7 +50,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `One event, one question, and each task names it`() async throws {
+    func `Several tasks share one event and one question, which each task names`() async throws {
         let tasks = try await meet(3)
         #expect(try await fixture.kinds(session) == [.didReceiveChallenge])
         let question = try #require(try await open().first)
@@ -61,7 +61,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `Of the event of a question only the counts change, while tasks join it`() async throws {
+    func `Only the counts of a question's event change while tasks join it`() async throws {
         func event() async throws -> (seq: Int64, question: QuestionRecord) {
             let event = try #require(try await store.sessions.events(of: session.id, after: 0, limit: 10).events.first)
             guard case .question(let question) = event.payload else { throw DomainError.notFound }
@@ -79,7 +79,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `Another realm, another key of a server and another session have questions of their own`() async throws {
+    func `Another realm, another server key and another session have questions of their own`() async throws {
         _ = try await meet(1)
         var (realm, first, second) = (StoreFixture.space, StoreFixture.space, StoreFixture.space)
         realm.realm = "other"
@@ -102,7 +102,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `An answer is for all who wait at that moment, and for no other`() async throws {
+    func `An answer applies to all tasks that wait at that moment, and to no other`() async throws {
         let tasks = try await meet(3)
         try await answer("q1-0", .useCredential, Credential(user: "u", password: "p"))
         let claimed = try await fixture.claim()
@@ -117,7 +117,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `A kept credential serves those who meet the question a moment too late`() async throws {
+    func `A kept credential serves tasks that meet the question later`() async throws {
         try await fixture.create((0..<3).map { _ in fixture.download() }, in: session)
         let claimed = try await fixture.claim().sorted { $0.number < $1.number }
         try await fixture.settle(fixture.ask(claimed[0].id, "q1"))
@@ -125,7 +125,7 @@ struct SharedQuestionTests {
         try await fixture.settle(fixture.ask(claimed[1].id, "q2"))
         #expect(try await store.tasks.read(claimed[1].id).phase == .queued)
         #expect(try await open().isEmpty)
-        // Who had it and was refused all the same asks.
+        // A task that used the credential and was refused asks again.
         var refused = fixture.ask(claimed[2].id, "q3")
         refused.credentialsKnown = ["c"]
         try await fixture.settle(refused)
@@ -134,10 +134,10 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `Who is refused again asks once, with the count one higher`() async throws {
+    func `A task that is refused again asks once, with an incremented count`() async throws {
         _ = try await meet(3)
         try await answer("q1-0", .useCredential, Credential(user: "u", password: "wrong"))
-        // Somebody new is first to meet it again.
+        // A new task is the first to meet it again.
         let new = try await fixture.create(fixture.download(), in: session)
         let all = try await fixture.claim()
         try await fixture.settle(fixture.ask(new.id, "new"))
@@ -150,12 +150,12 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `A question passes on when its first task ends, and ends with its last`() async throws {
+    func `A question passes to the next task when its first one ends, and ends with its last`() async throws {
         let tasks = try await meet(3)
         _ = try await store.tasks.command(.cancel(reason: nil), task: tasks[0], at: fixture.now)
         let question = try #require(try await open().first)
         #expect(question.task == tasks[1] && question.taskIdentifier == 2 && question.taskCount == 2)
-        // G4: nothing is told of the first any more, and the question is still told by its one event.
+        // G4: no event of the first task follows, and the question still has its one event.
         #expect(try await fixture.kinds(session).count { $0 == .didReceiveChallenge } == 1)
         try await expectSoundLedger(fixture)
         _ = try await store.tasks.command(.cancel(reason: nil), task: tasks[2], at: fixture.now)
@@ -166,7 +166,7 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `At its deadline it fails its task alone; the others ask anew`() async throws {
+    func `A question's deadline fails its task alone, and the other tasks ask again`() async throws {
         let tasks = try await meet(3)
         _ = try await store.tasks.command(.suspend, task: tasks[2], at: fixture.now)
         fixture.advance(.seconds(24 * 3600))
@@ -183,12 +183,12 @@ struct SharedQuestionTests {
     }
 
     @Test
-    func `Each task's own resource timeout goes on`() async throws {
+    func `Each task's own resource timeout elapses`() async throws {
         let tasks = try await meet(2)
         fixture.advance(.seconds(12 * 3600))
         let late = try await meet(1)
         fixture.advance(.seconds(6 * 24 * 3600 + 13 * 3600))
-        // Nobody swept the question: the tasks' own time ends first here.
+        // The question was not swept: the tasks' own time ends first.
         _ = try await store.tasks.expire(at: fixture.now, limit: 100)
         #expect(try await store.tasks.read(tasks[0]).result?.error?.code == .timedOut)
         #expect(try await store.tasks.read(tasks[1]).result?.error?.code == .timedOut)
@@ -202,13 +202,15 @@ struct SharedQuestionTests {
             Answer.Disposition.performDefaultHandling, .rejectProtectionSpace, .cancelAuthenticationChallenge,
         ]
     )
-    func `Many who wait go on in pieces, whatever the answer`(_ disposition: Answer.Disposition) async throws {
+    func `Many waiting tasks are resumed in batches, whatever the answer`(_ disposition: Answer.Disposition)
+        async throws
+    {
         let tasks = try await meet(450)
         _ = try await store.tasks.command(.suspend, task: tasks[440], at: fixture.now)
         try await answer("q1-0", disposition)
         let held = try await stages(tasks).count { $0 == .awaitingAnswer }
         #expect(held == 249, "the first piece goes on at once")
-        // The rest is due, and is after a restart; until then it still waits.
+        // The rest is due, also after a restart; until then it waits.
         #expect(try await store.tasks.nextDueTime() == Timestamp(milliseconds: 0))
         _ = try await store.tasks.command(.resume, task: tasks[440], at: fixture.now)
         #expect(try await store.tasks.read(tasks[440]).phase == .awaitingAnswer)

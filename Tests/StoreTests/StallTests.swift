@@ -4,7 +4,7 @@ import Testing
 
 @testable import Store
 
-/// What the store makes of a session without progress.
+/// The store's handling of a session without progress.
 struct StallTests {
     private let fixture: StoreFixture
     private let session: SessionRecord
@@ -16,7 +16,7 @@ struct StallTests {
         start = fixture.now
     }
 
-    /// Lets the session's interval pass, and judges it.
+    /// Lets the session's interval end, and evaluates the stall.
     @discardableResult
     private func judge() async throws -> Aftermath {
         fixture.advance(.seconds(10))
@@ -37,7 +37,7 @@ struct StallTests {
         _ = try await fixture.store.sessions.acknowledge(through: seq, epoch: nil, in: session.id, at: fixture.now)
     }
 
-    @Test func `A stall has its event, and launches with its reason`() async throws {
+    @Test func `A stall has an event, and launches with its reason`() async throws {
         _ = try await run()
         let early = try await fixture.store.sessions.judgeStalls(
             moving: [], watchedSince: start, at: fixture.now, limit: 10)
@@ -48,7 +48,7 @@ struct StallTests {
         #expect(try await fixture.kinds(session) == [.didStall])
         let launch = try #require(try await fixture.openLaunch(session))
         #expect(try await Launches.reasons(of: launch, fixture.store) == .tasksStalled)
-        // Once: until a task makes progress, no interval ends again.
+        // Only once: without progress no further interval ends.
         try await judge()
         #expect(try await fixture.kinds(session) == [.didStall])
         #expect(try await Launches.count(of: fixture.store) == 1)
@@ -82,7 +82,7 @@ struct StallTests {
         #expect(try await Launches.count(of: fixture.store) == 1)
     }
 
-    @Test func `A client that attaches supersedes a stall's launch, and is launched again if it acknowledges nothing`()
+    @Test func `An attaching client supersedes a stall's launch, which is repeated if the client acknowledges nothing`()
         async throws
     {
         _ = try await run()
@@ -99,7 +99,7 @@ struct StallTests {
         #expect(try await Launches.reasons(of: second, fixture.store) == .tasksStalled)
     }
 
-    @Test func `A stall joins the launch that is open`() async throws {
+    @Test func `A stall joins the open launch`() async throws {
         let asking = try await run()
         _ = try await run()
         try await fixture.settle(fixture.ask(asking, "q"))

@@ -2,10 +2,11 @@ import Base
 import Core
 import Formats
 import TestSupport
+import Testing
 
 @testable import Store
 
-/// A store in a folder of its own, a time that a test sets, and short ways to bring tasks where a test wants them.
+/// A store in a folder of its own, a time that a test sets, and short functions to bring tasks into any state.
 final class StoreFixture: Sendable {
     let folder: TemporaryFolder
     let store: Store
@@ -14,15 +15,17 @@ final class StoreFixture: Sendable {
     private let lastName = Locked(0)
 
     convenience init(
-        contentRetention: Duration = .seconds(24 * 3600), folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7
+        contentRetention: Duration = .seconds(24 * 3600), cacheCapacity: Int64 = 10 << 30,
+        folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7
     ) async throws {
         try self.init(
-            at: try await TestStore.location(in: folder), contentRetention: contentRetention, folder: folder, key: key)
+            at: try await TestStore.location(in: folder), contentRetention: contentRetention,
+            cacheCapacity: cacheCapacity, folder: folder, key: key)
     }
 
     init(
         at location: Store.Location, profile: NodeProfile? = nil, contentRetention: Duration = .seconds(24 * 3600),
-        folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7,
+        cacheCapacity: Int64 = 10 << 30, folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7,
         onCommit: @escaping @Sendable (StoreCommit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (any Error) -> Never = { preconditionFailure("\($0)") }
     ) throws {
@@ -32,6 +35,7 @@ final class StoreFixture: Sendable {
             location, profile: profile, sealer: Sealer(masterKey: [UInt8](repeating: key, count: 32)),
             policies: Store.Policies(
                 contentRetention: contentRetention, unacknowledgedRetention: .seconds(30 * 24 * 3600),
+                cacheCapacity: cacheCapacity,
                 presence: { session in
                     presences.withLock {
                         $0[session] ?? Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))
@@ -115,7 +119,7 @@ extension StoreFixture {
 // MARK: Transfers
 
 extension StoreFixture {
-    /// Takes up to `count` tasks of each lane from the queue.
+    /// Claims up to `count` tasks of each lane.
     func claim(_ count: Int = .max) async throws -> [ClaimedTask] {
         try await store.tasks.advance(settling: [], after: QueueCursor(), through: .everything, at: now) {
             .tasks($0.lanes.map { ($0.id, min(count, Int($0.queued))) })
@@ -140,7 +144,7 @@ extension StoreFixture {
         return Settlement(task: task, .completed(outcome, result, content))
     }
 
-    /// Creates a task and brings it to its end.
+    /// Creates a task and completes it.
     @discardableResult
     func finished(_ session: SessionRecord, _ outcome: Outcome = .succeeded) async throws -> TaskRecord {
         let task = try await create(download(), in: session)
@@ -149,7 +153,7 @@ extension StoreFixture {
         return try await store.tasks.read(task.id)
     }
 
-    /// The protection space that challenges are about unless a test says otherwise.
+    /// The default protection space of challenges.
     static let space = ProtectionSpace(
         host: "origin.example", port: 443, scheme: "https", realm: "r", authenticationMethod: .basic)
 
@@ -165,11 +169,11 @@ extension StoreFixture {
                 questionId: questionId, deadline: now + .seconds(24 * 3600), TaskProgress()))
     }
 
-    /// Does all that the janitor has to do now, in pieces.
+    /// Runs all due chores of the janitor, in batches.
     @discardableResult
     func clean(_ chores: [Chore] = Chore.allCases, rows: Int = 100) async throws -> Aftermath {
         var all = Aftermath()
-        // Twice: what one chore forgets, another removes.
+        // Twice: rows that one chore releases are removed by another.
         for chore in chores + chores {
             while true {
                 let cleaning = try await store.upkeep.clean(chore, at: now, rows: rows)
@@ -199,4 +203,10 @@ extension SessionConfiguration {
 
 extension QueueSieve {
     static let everything = QueueSieve(room: { _, _ in .max }, mayStart: { _ in true })
+}
+
+/// Expects that every counter of the store matches its rows.
+func expectSoundLedger(_ fixture: StoreFixture, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    let faults = try await Ledger.faults(of: fixture.store)
+    #expect(faults == [], sourceLocation: sourceLocation)
 }

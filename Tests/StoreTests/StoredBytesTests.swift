@@ -6,7 +6,7 @@ import Testing
 
 @testable import Store
 
-/// What an app keeps here: bodies, and the contents of its finished tasks.
+/// The stored bytes of an app: bodies, and the contents of its finished tasks.
 struct StoredBytesTests {
     private func contents(
         _ fixture: StoreFixture, _ session: SessionRecord, _ storage: NewContent.Storage, length: Int64
@@ -26,7 +26,9 @@ struct StoredBytesTests {
     }
 
     @Test
-    func `A content counts from its settlement until it is claimed, expires or goes with its session`() async throws {
+    func `A content counts from its settlement until it is claimed, expires or is deleted with its session`()
+        async throws
+    {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let claimed = try await contents(fixture, session, .file("contents/01/1"), length: 100_000)
@@ -48,7 +50,7 @@ struct StoredBytesTests {
     }
 
     @Test
-    func `What was moved to its destination does not count`() async throws {
+    func `A content that was moved to its destination does not count`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await contents(fixture, session, .moved, length: 100_000)
@@ -56,7 +58,7 @@ struct StoredBytesTests {
     }
 
     @Test
-    func `An app without room gets no new tasks, those it has still end`() async throws {
+    func `An app at its quota gets no new tasks, and its existing ones end`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let waiting = try await fixture.create(fixture.download { $0.clientTaskId = "c" }, in: session)
@@ -76,7 +78,7 @@ struct StoredBytesTests {
         try await fixture.settle(fixture.completion(waiting.id))
         #expect(try await stored(fixture, session) == 16)
         await #expect(throws: DomainError.storedBytesExceeded(index: 0)) { try await create([fixture.download()]) }
-        // A task that exists already is told in any case.
+        // An existing task is returned in any case.
         try await create([fixture.download { $0.clientTaskId = "c" }])
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 struct TaskCommandTests {
     @Test
-    func `Suspended time is left out of the resource timeout`() async throws {
+    func `Suspended time does not count towards the resource timeout`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(), in: session)
@@ -24,7 +24,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `The resource timeout of a task created suspended begins when it is resumed`() async throws {
+    func `The resource timeout of a task that is created suspended begins when it is resumed`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(suspended: true), in: session)
@@ -36,7 +36,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `The resource timeout of a delayed task begins at its date, suspended meanwhile or not`() async throws {
+    func `The resource timeout of a delayed task begins at its date, whether it was suspended or not`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let begin = fixture.now + .seconds(1000)
@@ -58,7 +58,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `A new earliestBeginDate moves a waiting task and gives no time away`() async throws {
+    func `A new earliestBeginDate moves a waiting task without a loss of time`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(), in: session)
@@ -96,7 +96,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `Resume of a task that waits to try again tries at once`() async throws {
+    func `Resuming a task that waits for a retry starts it at once`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.create(fixture.download(), in: session)
@@ -141,7 +141,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `Session-wide commands go in steps and match by state and group`() async throws {
+    func `Session-wide commands run in steps and match by state and group`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create(
@@ -152,7 +152,7 @@ struct TaskCommandTests {
         #expect((step.matched, step.changed, step.last) == (3, 3, 3))
         let (rest, _) = try await store.tasks.command(
             .suspend, TaskFilter(group: "g"), in: session.id, after: 3, limit: 3, at: fixture.now)
-        // It has looked at three, and not beyond.
+        // The command has examined three tasks, and no more.
         #expect((rest.matched, rest.changed, rest.last) == (1, 1, 6))
         let (again, _) = try await store.tasks.command(
             .suspend, TaskFilter(), in: session.id, after: 0, limit: 100, at: fixture.now)
@@ -169,7 +169,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `A session-wide command can be for tasks that are named by their numbers`() async throws {
+    func `A session-wide command may list tasks by their numbers`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create(
@@ -186,7 +186,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `A new request for later waits until then, also where the old one is under way`() async throws {
+    func `A new request with a later date waits until then, also during a transfer`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let task = try await fixture.create(fixture.download(), in: session)
@@ -210,7 +210,7 @@ struct TaskCommandTests {
     }
 
     @Test
-    func `A completed task keeps all but its description and metadata`() async throws {
+    func `A completed task keeps all members but its description and metadata`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await fixture.finished(session)

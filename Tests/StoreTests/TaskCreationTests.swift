@@ -6,7 +6,7 @@ import Testing
 
 struct TaskCreationTests {
     @Test
-    func `Tasks are numbered from 1 without gaps, over failed batches too`() async throws {
+    func `Tasks are numbered from 1 without gaps, across failed batches`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let first = try await fixture.create([fixture.download(), fixture.download()], in: session)
@@ -40,7 +40,7 @@ struct TaskCreationTests {
     }
 
     @Test
-    func `One clientTaskId twice in a batch is one task`() async throws {
+    func `A repeated clientTaskId in a batch is one task`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = fixture.download { $0.clientTaskId = "a" }
@@ -51,7 +51,7 @@ struct TaskCreationTests {
     }
 
     @Test
-    func `The limit of an app counts new tasks alone and is all or nothing`() async throws {
+    func `An app's limit counts only new tasks, and a batch is created completely or not at all`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let tasks = (0..<3).map { number in fixture.download { $0.clientTaskId = "c\(number)" } }
@@ -69,7 +69,7 @@ struct TaskCreationTests {
     }
 
     @Test
-    func `A task starts at once, suspended or delayed as it is asked to`() async throws {
+    func `A task starts running, suspended or delayed as requested`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession { $0.timeoutIntervalForResource = 100 }
         let now = fixture.now

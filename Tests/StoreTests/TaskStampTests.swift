@@ -5,7 +5,7 @@ import Testing
 @testable import Store
 
 @Suite struct TaskStampTests {
-    @Test func `The stamp of a completed task changes with all that is told of it`() async throws {
+    @Test func `The stamp of a completed task changes with every visible member`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         try await fixture.create([fixture.download(), fixture.download()], in: session)
@@ -16,7 +16,7 @@ import Testing
             let record = try await fixture.store.tasks.read(task.id)
             let stamp = try #require(record.stamp)
             #expect(stamps.insert(stamp).inserted)
-            // What a caller is asked about before anything is read is the stamp of what would have been read.
+            // The stamp from the query before reading equals the stamp of the read task.
             let found = try await fixture.store.tasks.list(
                 in: session.id, TaskFilter(), after: 0, limit: 10, known: { $0 })
             guard case .known(stamp) = found.first, case .read(let other) = found.last else {

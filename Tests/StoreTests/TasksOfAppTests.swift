@@ -4,9 +4,9 @@ import Testing
 
 @testable import Store
 
-/// The list of an app's tasks, whatever their session.
+/// The list of an app's tasks of all sessions.
 @Suite struct TasksOfAppTests {
-    /// Two sessions of one app, whose tasks were created in turns, a second between any two, and a task of another app.
+    /// Two sessions of one app, whose tasks were created alternately, a second apart, and a task of another app.
     private struct Scene {
         let fixture: StoreFixture
         let app: AppID
@@ -49,7 +49,9 @@ import Testing
 
     private let all = ["first/1", "second/1", "first/2", "second/2", "first/3", "second/3"]
 
-    @Test func `Tasks of all sessions of the app come in the order of their creation, from either end`() async throws {
+    @Test func `Tasks of all sessions of the app are listed in the order of their creation, from either end`()
+        async throws
+    {
         let scene = try await Scene()
         #expect(try await scene.names() == all)
         #expect(try await scene.names(TaskFilter(), ListSpan(.descending)) == all.reversed())
@@ -67,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `Each filter goes over all sessions, from either end`() async throws {
+    @Test func `Each filter covers all sessions, from either end`() async throws {
         let scene = try await Scene()
         let fixture = scene.fixture
         let claimed = try await fixture.claim().filter { $0.app == scene.app }.map(\.id).sorted {
@@ -98,12 +100,11 @@ import Testing
         }
     }
 
-    @Test func `The tasks of a session that is gone are passed over, whether or not they are removed yet`() async throws
-    {
+    @Test func `The tasks of a deleted session are skipped, whether or not they are removed yet`() async throws {
         let scene = try await Scene()
         _ = try await scene.fixture.store.sessions.forget(scene.sessions[0].id, at: scene.fixture.now)
         let left = all.filter { $0.hasPrefix("second") }
-        // A page that is full says that there may be more.
+        // A full page may be followed by another.
         #expect(try await scene.names(limit: 2) == Array(left[..<2]))
         #expect(try await scene.names(TaskFilter(clientTaskId: "c1"), limit: 1) == ["second/1"])
         try await scene.fixture.clean()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SQL
 
-/// How the statements of the store are sent to a server.
+/// The translation of the store's statements for a server.
 struct TranslationTests {
     @Test func `Every statement can be translated`() throws {
         let statements = try StoreStatement.all()
@@ -24,11 +24,11 @@ struct TranslationTests {
         ("UPDATE task SET state = ?1", "executeAll"),
         ("DELETE FROM live WHERE task IN (SELECT id FROM task WHERE session = ?1)", "executeAll"),
     ])
-    func `A statement that cannot be translated is seen`(sql: String, call: String) {
+    func `A statement that cannot be translated is detected`(sql: String, call: String) {
         #expect(throws: Untranslatable.self) { try Self.translate(sql, call) }
     }
 
-    @Test func `What follows the values of many rows is sent, too`() throws {
+    @Test func `The clause after the values of many rows is sent, too`() throws {
         let sql = try PostgreSQLTranslation.statement(
             "INSERT INTO a (b, c) VALUES (?1, ?2) ON CONFLICT (b) DO UPDATE SET c = excluded.c", forLists: [1016, 1009])
         #expect(
@@ -38,7 +38,7 @@ struct TranslationTests {
                 """)
     }
 
-    /// Translates a statement as the connection does: for one list of values and, where there may be several, for many.
+    /// Translates a statement like the connection: for one list of values and, if there may be several, for many.
     private static func translate(_ sql: String, _ call: String) throws {
         _ = try PostgreSQLTranslation.statement(sql)
         let isQuery = sql.hasPrefix("SELECT") || sql.hasPrefix("WITH RECURSIVE")

@@ -2,16 +2,16 @@ import Core
 import TestSupport
 import Testing
 
-/// What a naive implementation of Apple's background transfers gets wrong, line by line. Where another suite shows a
-/// line, the table names the tests that do; the scenes of the others stand below it.
+/// Errors of a naive implementation of Apple's background transfers, line by line. If another suite covers a line, the
+/// table names its tests; the other lines have their tests below it.
 ///
-/// Not among them:
-/// - A limiter that makes each launch wait longer (0, 60, 120, 240 s): there is none in this version. What a receiver
-///   can provoke without end is bounded instead: a completion that acknowledges nothing delays the next launch.
-/// - Tasks that are discretionary because they were made in the background: a server's client is neither in the
-///   background nor in the foreground, so `isDiscretionary` says it alone.
+/// Not covered:
+/// - A limiter that delays each launch further (0, 60, 120, 240 s): this version has none. The calls that a receiver
+///   could cause without end are limited instead: a completion that acknowledges nothing delays the next launch.
+/// - Tasks that are discretionary because they were created in the background: a server's client is neither in the
+///   background nor in the foreground, so `isDiscretionary` alone decides.
 @Suite struct AcceptanceTests {
-    /// What tests in another file of this folder show.
+    /// Tests in another file of this folder that cover a line.
     struct Line: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let file: String
@@ -24,66 +24,68 @@ import Testing
 
     static let shownElsewhere = [
         Line(
-            "1. a task that is made suspended does nothing until it is resumed", "TaskTests",
+            "1. a task that is created suspended does nothing until it is resumed", "TaskTests",
             "A suspended task waits to be resumed"),
         Line(
-            "2. a session that is put again has everything after a kill", "SessionTests",
-            "Everything is there after a kill"),
+            "2. a repeated PUT of a session finds every resource after a kill", "SessionTests",
+            "Every resource survives a kill"),
         Line("3. the idle timeout fails no task", "ResumeTests", "The idle timeout ends the attempt, never the task"),
         Line(
-            "3 and 4. the resource timeout does, with -1001, and not while the task is suspended", "ResumeTests",
-            "The resource timeout ends the task, its suspended time left out"),
+            "3 and 4. the resource timeout fails a task with -1001, without its suspended time", "ResumeTests",
+            "The resource timeout ends the task, without its suspended time"),
         Line(
-            "6. ten tasks launch once, with the last of them; one that fails does not launch early", "LaunchTests",
+            "6. ten tasks launch once, with the last of them; a failed one does not launch early", "LaunchTests",
             "Ten tasks launch once, after the last"),
-        Line("6. a challenge launches early", "QuestionTests", "A challenge launches the app, and its answer goes on"),
+        Line(
+            "6. a challenge launches early", "QuestionTests",
+            "A challenge launches the app, and its answer resumes the task"),
         Line(
             "7. an attached app gets no webhook", "LaunchTests",
-            "An attached client is not launched, a detached one after the grace"),
+            "An attached client is not launched, a detached one is after the grace period"),
         Line(
-            "7. an attached client that vanished counts no longer", "LaunchTests",
-            "A long poll that vanished stops counting as attached"),
+            "7. a client that vanished no longer counts as attached", "LaunchTests",
+            "A disconnected long poll no longer counts as attached"),
         Line(
-            "7. an attachment that another took over is told so", "EventTests",
-            "An attachment is one client's, until another takes it"),
+            "7. a client whose attachment was taken over is refused", "EventTests",
+            "An attachment belongs to one client until another takes over"),
         Line(
             "8. events replay in order after a kill between the change and its delivery", "LaunchTests",
-            "A kill while delivering sends the same launch again"),
+            "A kill during delivery sends the same launch again"),
         Line(
             "8. a kill at any moment loses and doubles nothing", "KillTests",
             "Downloads and uploads survive kills at any moment"),
-        Line("9. didFinishDownloading precedes didComplete", "EventTests", "A download tells its story in order"),
+        Line("9. didFinishDownloading precedes didComplete", "EventTests", "A download logs its events in order"),
         Line(
             "9. nothing follows didComplete, not even late progress", "NaiveTests",
             "No event of a task follows its completion on any stream"),
         Line(
-            "10. content survives until its launch is completed, then as long as it is kept", "ContentTests",
-            "Content outlives the completion, and goes when it is claimed"),
+            "10. content survives until its launch is completed, then for its retention", "ContentTests",
+            "Content outlives the completion, until it is claimed"),
         Line(
-            "11. a launch that is not completed in time is delivered again under its identifier", "LaunchTests",
+            "11. a launch that is not completed in time is delivered again with its identifier", "LaunchTests",
             "A receiver that never completes is launched again with the same identifier"),
         Line(
-            "11. completing a launch, and what the launched app reads, cause no other", "LaunchTests",
-            "A launch is completed by a call, and causes no other",
+            "11. neither completing a launch nor the launched app's reads cause another", "LaunchTests",
+            "A launch is completed by a request, and causes no other",
             "The launched app's own reads do not supersede its launch"),
         Line(
-            "15. a download that goes on never mixes two versions of a resource", "ResumeTests",
-            "Bytes of two versions never meet"),
+            "15. a resumed download never mixes two versions of a resource", "ResumeTests",
+            "Bytes of two versions are never mixed"),
         Line(
-            "15. a partial file that was cut behind our back corrupts nothing", "ResumeTests",
-            "A partial file that was cut while the service was down corrupts nothing"),
+            "15. a partial file that another program truncated corrupts nothing", "ResumeTests",
+            "A partial file that was truncated while the service was down corrupts nothing"),
         Line(
-            "16. a kill in the middle of a download costs what was not synced, at most", "ResumeTests",
-            "A kill costs no more than what was not yet synced"),
+            "16. a kill during a download costs at most the unsynced bytes", "ResumeTests",
+            "A kill costs at most the unsynced bytes"),
         Line(
-            "17. an upload that speaks of 104 goes on from its offset", "UploadKillTests",
-            "An upload goes on after SIGKILLs, and arrives as it was"),
+            "17. an upload with a 104 resumes from its offset", "UploadKillTests",
+            "An upload resumes after SIGKILLs, and arrives unchanged"),
         Line(
-            "17. without 104 a broken upload starts from 0", "UploadTests",
-            "A broken upload starts again from its snapshot"),
+            "17. without a 104 a broken upload restarts from 0", "UploadTests",
+            "A broken upload restarts from its snapshot"),
         Line(
-            "18. a source that is changed or deleted after creation is sent as it was", "UploadTests",
-            "A source changed after creation still sends the first bytes"),
+            "18. a change or deletion of the source after creation does not change the upload", "UploadTests",
+            "A source that changes after creation does not change the upload"),
         Line("19. a challenge can be passed on or cancelled", "QuestionTests", "Other answers end the task"),
         Line(
             "19. an answer for the session serves its other tasks", "QuestionTests",
@@ -91,55 +93,59 @@ import Testing
         Line("20. a redirect to another origin drops credentials", "RedirectTests", "Secrets do not cross origins"),
         Line(
             "20. the seventeenth redirect is -1007", "RedirectTests",
-            "Sixteen redirects are followed, the seventeenth is -1007"),
+            "Sixteen redirects are followed, the seventeenth fails with -1007"),
         Line(
-            "21. finishing and invalidating refuses new tasks, finishes the others, and tells it last", "SessionTests",
-            "Finishing tasks invalidates once they are done"),
+            "21. finishing and invalidating refuses new tasks, finishes the others, and is the last event",
+            "SessionTests",
+            "Finishing tasks invalidates the session once they are done"),
         Line(
-            "22. a force quit cancels all tasks and silences everything until activate", "AppTests",
-            "Force quit silences everything until activate"),
+            "22. a force quit cancels all tasks and stops all webhooks until activation", "AppTests",
+            "Force quit stops all webhooks until activation"),
         Line(
             "22. a key that is revoked is refused at once", "AppTests",
-            "Keys carry scopes and an expiry, and are revoked at once"),
+            "Keys have scopes and an expiry, and are revoked at once"),
         Line(
             "25. nothing is fetched by default, and never sooner than the interval", "RefreshTests",
             "The interval is never, the minimum or longer"),
-        Line("25. a late answer to a fetch counts as failed", "RefreshTests", "A late fetch answer is refused"),
+        Line(
+            "25. a late completion of a fetch counts as failed", "RefreshTests",
+            "A late completion of a fetch is refused"),
         Line(
             "25. a denied status suppresses fetches", "RefreshTests",
-            "A status that denies stops fetches and is told"),
+            "A status that denies stops fetches, with an event"),
         Line(
             "26. a delayed request waits for its answer, and may be changed or cancelled", "QuestionTests",
             "A delayed request is confirmed, changed or cancelled"),
         Line(
             "27. no more transfers to a host than the session allows", "TaskTests",
-            "A host has no more transfers at a time than the session allows"),
+            "A host has at most the session's limit of transfers at a time"),
         Line(
-            "28. ten thousand tasks are made in one batch within seconds", "TaskTests",
+            "28. ten thousand tasks are created in one batch within seconds", "TaskTests",
             "Ten thousand tasks in one batch take seconds"),
-        Line("a length that lies", "ResumeTests", "A length that lies ends clearly"),
+        Line("a wrong length", "ResumeTests", "A wrong length ends with a clear error"),
         Line("a body without end", "StatusTests", "A content that is too large ends with -1103"),
-        Line("a body that trickles", "NaiveTests", "A trickling body is ended by the resource timeout"),
-        Line("a full disk", "NaiveTests", "Below the floor of free disk new content waits and writes are refused"),
+        Line("a body that trickles", "NaiveTests", "The resource timeout ends a trickling body"),
+        Line(
+            "a full disk", "NaiveTests", "Below the floor of free disk space new content waits and writes are refused"),
         Line("a client that hangs up", "NaiveTests", "Held requests end within a second of their clients"),
     ]
 
     @Test(arguments: shownElsewhere)
-    func `A line that is shown elsewhere names tests that are there`(_ line: Line) throws {
+    func `A line that another suite shows names existing tests`(_ line: Line) throws {
         let bytes = try #require(readFile("\(repository)/Tests/SystemTests/\(line.file).swift"), "\(line.file)")
-        // A sentence in backticks is the first thing in backticks behind its attribute.
+        // The first text in backticks after the attribute is the name of the test.
         let sentences = String(decoding: bytes, as: UTF8.self).split(separator: "@Test").dropFirst().compactMap {
             $0.split(separator: "`", omittingEmptySubsequences: false).dropFirst().first.map(String.init)
         }
         for test in line.tests { #expect(sentences.contains(test), "\(line.file) has no test `\(test)`") }
     }
 
-    @Test func `15. Each kind of trouble is among those that a download goes on after`() {
+    @Test func `15. A download recovers from each kind of trouble`() {
         let troubles = Set(ResumeTests.troubles.map(\.name))
         #expect(troubles.isSuperset(of: ["none", "changed", "weak", "starts later"]))
     }
 
-    @Test func `2. Putting a live session again attaches and loses nothing, another configuration is refused`()
+    @Test func `2. PUT of a live session attaches and loses nothing, and another configuration is refused`()
         async throws
     {
         let scene = try await Scene()
@@ -159,7 +165,7 @@ import Testing
     }
 
     @Test(arguments: [404, 500])
-    func `5. A status of 400 and more is an answer, with its body and without an error`(_ status: Int) async throws {
+    func `5. A status of 400 and above is a response with its body, and no error`(_ status: Int) async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["statusCodes": []]])
         scene.origin.serve("/a", .text("x"), always: [.status(status, body: "no")])
         let task = try await scene.completed(try await scene.download("/a"))
@@ -180,7 +186,7 @@ import Testing
         #expect(try await scene.admin.get("/v1/system/conditions").json["power"]["external"] == false)
     }
 
-    @Test func `23. Cancelling while a task completes leaves one end`() async throws {
+    @Test func `23. A cancellation during completion leaves one end`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 1000))
         let count = 60
@@ -188,7 +194,7 @@ import Testing
             for number in 0..<count {
                 group.addTask {
                     let task = try await scene.download("/a")
-                    // Some are met before they start, some under way, some when they are over.
+                    // Some are cancelled before their start, some in flight, some after their end.
                     if number % 3 > 0 { _ = try await scene.api.get("/v1/sessions/s/tasks/\(task)?wait=0") }
                     let answer = try await scene.api.post("/v1/sessions/s/tasks/\(task)/cancel")
                     #expect([202, 409].contains(answer.status), "\(answer.text)")
@@ -226,7 +232,7 @@ import Testing
         #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 300_000))
     }
 
-    @Test func `28. A list of many is paged, and they launch once at the end`() async throws {
+    @Test func `28. A list of many tasks is paged, and they launch once at the end`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver { _ in .json(["completed": true]) }
         try await scene.launches(to: receiver)

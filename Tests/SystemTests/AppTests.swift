@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 4: apps, keys and the webhook of an app.
+/// docs/api.md "Keys" and docs/operating.md "Keys and secrets": apps, keys and an app's webhook.
 @Suite struct AppTests {
     private func makeApp(_ scene: Scene, _ identifier: String, _ more: [String: JSON] = [:]) async throws -> JSON {
         var members: [String: JSON] = ["identifier": .string(identifier)]
@@ -18,7 +18,7 @@ import Testing
         return scene.api.with(key: key)
     }
 
-    @Test func `An app is made with a key and a secret, shown once`() async throws {
+    @Test func `An app is created with a key and a secret, shown once`() async throws {
         let scene = try await Scene()
         let created = try await makeApp(scene, "com.example.a", ["webhook": ["url": "https://a.example/hook"]])
         let key = try #require(created["apiKey"].string)
@@ -43,7 +43,7 @@ import Testing
         #expect(list.json["items"].array?.compactMap { $0["identifier"].string }.sorted() == ["com.example.a", "dev"])
     }
 
-    @Test func `An app never sees another`() async throws {
+    @Test func `An app never sees the resources of another app`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10))
         let number = try await scene.download("/a")
@@ -70,7 +70,7 @@ import Testing
         #expect([404, 422].contains(try await other.post("/v1/sessions/s/tasks", upload).status))
     }
 
-    @Test func `The operator's routes are not for apps, nor the other way round`() async throws {
+    @Test func `The operator's routes refuse apps, and the apps' routes refuse the operator`() async throws {
         let scene = try await Scene()
         for (method, path) in [
             ("GET", "/v1/apps"), ("GET", "/v1/apps/dev"), ("DELETE", "/v1/apps/dev"), ("GET", "/v1/apps/dev/keys"),
@@ -82,7 +82,7 @@ import Testing
         expectProblem(try await scene.admin.get("/v1/sessions"), 403, "insufficient-scope")
     }
 
-    @Test func `Keys carry scopes and an expiry, and are revoked at once`() async throws {
+    @Test func `Keys have scopes and an expiry, and are revoked at once`() async throws {
         let scene = try await Scene()
         func makeKey(_ members: JSON) async throws -> (identifier: String, api: APIClient) {
             let answer = try await scene.admin.post("/v1/apps/dev/keys", members)
@@ -108,7 +108,7 @@ import Testing
         try await eventually("the key expires") { try await brief.api.get("/v1/sessions").status == 401 }
     }
 
-    @Test func `Deleting an app forgets everything of it`() async throws {
+    @Test func `Deleting an app deletes all its resources`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), always: [.hold(gate)])
@@ -146,7 +146,7 @@ import Testing
         #expect(try await scene.api.get("/v1/app").json["webhook"]["includeEvents"] == 8)
     }
 
-    @Test func `A ping is signed and answers with its attempt`() async throws {
+    @Test func `A ping is signed and returns its attempt`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -165,7 +165,7 @@ import Testing
         #expect(receiver.deliveries[1].id != ping.id)
     }
 
-    @Test func `A replaced secret goes on signing for its grace period`() async throws {
+    @Test func `A replaced secret signs during its grace period`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -203,7 +203,7 @@ import Testing
         #expect(last.fields["webhook-signature"]?.split(separator: " ").count == 1)
     }
 
-    @Test func `Force quit silences everything until activate`() async throws {
+    @Test func `Force quit stops all webhooks until activation`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -227,7 +227,7 @@ import Testing
         #expect(receiver.deliveries.first?.type == "session.handleEvents")
     }
 
-    @Test func `Limits of an app hold`() async throws {
+    @Test func `The limits of an app are enforced`() async throws {
         let scene = try await Scene()
         let app = try client(scene, try await makeApp(scene, "small", ["limits": ["tasks": 2]]))
         expect(try await app.put("/v1/sessions/s"), 201)
@@ -245,7 +245,8 @@ import Testing
         }
     }
 
-    /// With one place left, of lines the first new one gets it; known ones get their task, broken ones their problem.
+    /// With a limit of one more task, the first new line gets it; known lines get their task, invalid ones their
+    /// problem.
     private func linesGetTheirOwnAnswers(_ scene: Scene, _ app: APIClient) async throws {
         expect(try await app.post("/v1/sessions/s/tasks/2/cancel"), 202)
         try await eventually("there is one place") { try await app.get("/v1/app").json["usage"]["tasks"] == 1 }
@@ -285,7 +286,7 @@ import Testing
     }
 }
 
-/// A time as the API wants it.
+/// A time in the API's form.
 func timestamp(secondsFromNow seconds: Int) -> String {
     (Timestamp(milliseconds: wallMilliseconds()) + .seconds(seconds)).rfc3339
 }

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The same files through curl, through aria2 and through the service have the same bytes.
+/// Files have the same bytes through curl, aria2 and the service.
 @Suite(
     .enabled(
         if: Nginx.isAvailable && access("/usr/bin/curl", X_OK) == 0 && access("/usr/bin/aria2c", X_OK) == 0,
@@ -26,11 +26,11 @@ struct ByteEqualityTests {
             try await ChildProcess.run(
                 ["/usr/bin/curl", "-q", "-sS", "-f", version, "--cacert", nginx.certificate] + header
                     + ["-o", folder.file("curl"), "--create-dirs", nginx.url("/\(name)", manner)])
-            // curl makes no file of an empty content.
+            // curl creates no file for an empty content.
             return readFile(folder.file("curl")) ?? []
         }
 
-        /// aria2 takes the coding off again.
+        /// aria2 removes the coding.
         func aria2(_ name: String, coding: String?) async throws -> [UInt8]? {
             try await ChildProcess.run([
                 "/usr/bin/aria2c", "--no-conf", "-q", "--allow-overwrite=true", "--ca-certificate=\(nginx.certificate)",
@@ -64,7 +64,7 @@ struct ByteEqualityTests {
         return (scene, Peers(nginx: nginx, manner: manner))
     }
 
-    /// The content that the service has of a file, its digest checked, and the protocol it was fetched with.
+    /// The service's content of a file, with its digest checked, and the protocol of the transfer.
     private func fetched(_ name: String, _ scene: Scene, _ peers: Peers) async throws -> [UInt8] {
         let request: JSON = ["url": .string(peers.nginx.url("/\(name)", peers.manner))]
         let number = try await scene.download("/", ["request": request])
@@ -89,7 +89,8 @@ struct ByteEqualityTests {
             #expect(try await peers.curl(name, coding: nil) == own, "\(name) through curl")
             #expect(try await peers.aria2(name, coding: nil) == own, "\(name) through aria2")
         }
-        // The same server codes what others ask for coded: the service never asks, and has what they have in the end.
+        // The same server codes the responses to the others' requests. The service never requests a coding, and gets
+        // the same content.
         let coded = try #require(try await peers.curl("text.txt", coding: "gzip"))
         #expect(coded.starts(with: [0x1F, 0x8B]) && coded.count < Self.text.utf8.count / 2, "\(coded.count) bytes")
         #expect(try await peers.decoded(coded) == Array(Self.text.utf8))
@@ -97,7 +98,7 @@ struct ByteEqualityTests {
     }
 
     @Test(arguments: Nginx.Manner.allCases)
-    func `A coding that nobody asked for is kept, as curl keeps it`(_ manner: Nginx.Manner) async throws {
+    func `An unrequested coding is kept, as curl keeps it`(_ manner: Nginx.Manner) async throws {
         let (scene, peers) = try await make(manner)
         let coded = try #require(try await peers.curl("text.txt", coding: "gzip"))
         peers.nginx.folder.makeFolder("www/coded")

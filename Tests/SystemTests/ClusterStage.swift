@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What the stories of three nodes have in common: on one PostgreSQL and one bucket, behind a balancer of connections.
+/// The common parts of tests with three nodes: one PostgreSQL server and one bucket, behind a load balancer.
 enum Cluster {
     static let configuration: JSON = ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.2]]
 
@@ -12,7 +12,7 @@ enum Cluster {
         try await Scene(arguments, configuration: configuration, nodes: 3)
     }
 
-    /// What a node has under way, as its metrics tell.
+    /// The number of a node's transfers, from its metrics.
     static func transfers(of node: ServiceProcess) async throws -> Int {
         let text = try await APIClient(port: node.ownPort, key: "dev-admin").get("/metrics").text
         let line = text.split(separator: "\n").first { $0.hasPrefix("urlsessiond_transfers_running ") }
@@ -26,7 +26,7 @@ enum Cluster {
     /// A client of one node, with the key of the app `dev`.
     static func api(_ node: ServiceProcess) -> APIClient { APIClient(port: node.ownPort) }
 
-    /// Orders downloads that come slowly: of a small content, and of a large one.
+    /// Creates slow downloads: of a small content, and of a large one.
     static func orderSlow(_ count: Int, _ scene: Scene) async throws {
         for (path, length) in [("/small", 20_000), ("/large", 400_000)] {
             scene.origin.serve(

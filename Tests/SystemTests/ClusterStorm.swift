@@ -4,39 +4,39 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Nodes that share a store, what befalls them, and how long it takes until others have taken over what a node had.
+/// Nodes that share a store, their troubles, and the duration of takeovers.
 final class ClusterStorm: Sendable {
     struct Scale: Sendable {
         var nodes = 3
         var tasks = 400
-        /// In each of them every node has a trouble, and a new one in the next.
+        /// In each round every node has one trouble, and another one in the next round.
         var rounds = 1
         /// The round in which the database fails over.
         var failover = 0
-        /// Time over which the tasks are ordered.
+        /// The period in which the tasks are created.
         var load = Duration.seconds(30)
-        /// For how long a node stands still.
+        /// The duration of a node's suspension.
         var stop = Duration.seconds(17)
-        /// For how long nodes are cut off from the database and from the bucket.
+        /// The duration of a node's disconnection from the database and from the bucket.
         var cut = Duration.seconds(4)
 
-        /// A node killed, one stopped, one without the database and one without the bucket, each minute.
+        /// One node killed, one suspended, one without the database and one without the bucket, each minute.
         static let soak = Scale(
             nodes: 4, tasks: 10_000, rounds: 8, failover: 1, load: .seconds(480), stop: .seconds(60), cut: .seconds(20))
 
-        /// Whether others give up a node that is cut off from the database: they wait for 15 s.
+        /// Whether a disconnected node's lease of 15 s expires.
         var outlastsLease: Bool { cut > .seconds(15) }
     }
 
-    /// The way of one node to the database's servers and to the bucket.
+    /// The networks of one node: to the database's servers and to the bucket.
     private struct Network {
         let primary: CuttingProxy
         let standby: CuttingProxy
         let bucket: CuttingProxy
     }
 
-    /// Until when others have taken over what a node had that died or fell silent, in milliseconds. They wait for 15 s and
-    /// look three times a second.
+    /// The limit in milliseconds for the takeover of a dead or silent node. Leases last 15 s, and nodes check three
+    /// times a second.
     private static let takeover: Int64 = 20_000
 
     let scale: Scale
@@ -47,7 +47,7 @@ final class ClusterStorm: Sendable {
     private let standby: PostgreSQL
     private let database: PostgreSQLDatabase
     private let networks: [Network]
-    /// Nodes that were stopped.
+    /// Suspended nodes.
     private let still = Locked<Set<Int>>([])
     private let takeovers = Locked<[Int64]>([])
 
@@ -70,7 +70,7 @@ final class ClusterStorm: Sendable {
             let network = known[node]
             return [
                 "--store", database.connection(network.primary.port, network.standby.port), "--max-transfers", "32",
-                // What matters here, and no lines of each task that have to be read again and again.
+                // Warnings only, without the lines of each task, which would have to be read repeatedly.
                 "--log-format", "json", "--log-level", "warning",
             ]
                 + folder.contents(through: network.bucket.port)
@@ -80,19 +80,19 @@ final class ClusterStorm: Sendable {
 
     private var nodes: [ServiceProcess] { scene.service.nodes }
 
-    /// How long takeovers took, in milliseconds, in their order.
+    /// The durations of takeovers in milliseconds, in order.
     var tookOverWithin: [Int64] { takeovers.withLock { $0 } }
 
     // MARK: Tasks
 
-    /// Creates all tasks; what got no answer is sent again until it gets one.
+    /// Creates all tasks; requests without a response are repeated.
     func order() async throws {
         let began = ContinuousClock.now
         try await withThrowingTaskGroup { group in
             for worker in 0..<4 {
                 group.addTask { [self] in
                     for number in stride(from: worker, to: scale.tasks, by: 4) {
-                        // They come all the while, so that each trouble meets some.
+                        // Tasks are created throughout, so that each trouble meets some.
                         try await Task.sleep(until: began + scale.load * number / scale.tasks, clock: .continuous)
                         try await order(number)
                     }
@@ -106,7 +106,7 @@ final class ClusterStorm: Sendable {
         let task = scene.downloadOf(contents.target(of: number), ["clientTaskId": "\(number)"])
         var turn = number
         try await eventually("task \(number) is accepted", within: .seconds(120)) {
-            // As a load balancer does, which asks none that does not answer it.
+            // Like a load balancer, which skips nodes that do not respond.
             let choice = nodes.indices.filter { node in !still.withLock { $0.contains(node) } }
             turn += 1
             var api = APIClient(port: nodes[choice[turn % choice.count]].ownPort)
@@ -118,7 +118,7 @@ final class ClusterStorm: Sendable {
         }
     }
 
-    /// Whether the nodes have got of the first contents what these may have before the troubles: nothing of it is on its way.
+    /// Whether the nodes have received their share of the first contents before the troubles, with no byte in flight.
     private func firstAreHeld() async throws -> Bool {
         let page = try await scene.api.get("/v1/sessions/s/tasks?limit=100").json
         let tasks = (page["items"].array ?? []).filter { StormContents.isFirst(Int($0["clientTaskId"].string ?? "")) }
@@ -127,15 +127,15 @@ final class ClusterStorm: Sendable {
 
     // MARK: Troubles
 
-    /// All rounds, while tasks are ordered.
+    /// Runs all rounds while tasks are created.
     func run() async throws {
         try await eventually("the first large contents are there in part") { try await firstAreHeld() }
         for number in 0..<scale.rounds { try await round(number) }
     }
 
     private func round(_ number: Int) async throws {
-        // The one that stood still in the round before is cut off in this one, and the one that was killed stands still. So
-        // whoever has to notice the kill was in touch with the database for the 10 s before that this takes.
+        // The node that was suspended in the last round is disconnected in this one, and the killed one is suspended.
+        // So the node that has to detect the kill was connected to the database for the 10 s before.
         func node(_ trouble: Int) -> Int { (trouble + number * (scale.nodes - 1)) % scale.nodes }
         let (stopped, killed) = (node(1), node(0))
         let end = ContinuousClock.now + scale.stop
@@ -145,7 +145,7 @@ final class ClusterStorm: Sendable {
         try await nodes[killed].kill()
         contents.release()
 
-        // Both before the next trouble, which may be that of the only one that looks.
+        // Both before the next trouble, which may affect the only node that checks.
         try await waitForTakeover(of: killed, since: moment)
         try await waitForTakeover(of: stopped, since: moment)
         async let continued: Void = goOn(stopped, at: end)
@@ -185,15 +185,15 @@ final class ClusterStorm: Sendable {
         try await hold(networks[node].bucket, false)
     }
 
-    /// Lets nothing through: the packets are lost where that is possible, else the connections stand still.
+    /// Stops a network: packets are lost if possible, otherwise connections stall.
     private func hold(_ way: CuttingProxy, _ holds: Bool) async throws {
         if PacketLoss.isPossible { try await PacketLoss.lose(holds, port: way.port) } else { way.hold(holds) }
     }
 
     // MARK: Takeovers
 
-    /// Waits until another node has taken over what a node had, and notes how long after `moment` it says that it did: a
-    /// test that looks late finds the same.
+    /// Waits until another node has taken over a node's work, and records the delay after `moment` from that node's
+    /// log, so that a late check has the same result.
     private func waitForTakeover(of node: Int, since moment: Int64) async throws {
         let name = String(decoding: readFile(nodes[node].data.file("data/node")) ?? [], as: UTF8.self)
             .filter { !$0.isWhitespace }
@@ -202,7 +202,7 @@ final class ClusterStorm: Sendable {
         #expect(time - moment <= Self.takeover, "node \(node)")
     }
 
-    /// When a node was taken over (ms since 1970), as the log of another one has it.
+    /// The time of a takeover (ms since 1970), from another node's log.
     private func takeover(of name: String, since moment: Int64) -> Int64? {
         for line in scene.service.errors.split(separator: "\n") where line.contains("nodes died") {
             guard let json = try? JSON(parsing: Array(line.utf8)),
@@ -215,7 +215,7 @@ final class ClusterStorm: Sendable {
     }
 }
 
-/// What the tasks of a storm bring. Each has a URL of its own, so that the origin knows what it sent for which.
+/// The contents of a storm's tasks. Each has its own URL, so that the origin can attribute its bytes.
 final class StormContents: Sendable {
     private static let lengths = [0, 300, 20_000, 65_536, 70_000, 400_000, 12 << 20, 48 << 20]
     private static let resources = lengths.enumerated().map { index, length in
@@ -225,16 +225,16 @@ final class StormContents: Sendable {
             : Resource(.large(LargeContent(seed: seed, length: length)), etag: tag)
     }
     private static let digests = resources.map(\.sha256)
-    /// Tasks that come first and are large.
+    /// The number of first tasks, which are large.
     static let first = 6
-    /// Where these wait for the first trouble, so that it meets them with several parts there.
+    /// The offset at which these wait for the first trouble, with several parts stored.
     static let held = 40 << 20
 
     private let hold = Locked(held)
 
     static func isFirst(_ task: Int?) -> Bool { task.map { $0 < first } ?? false }
 
-    /// Few are large: the disk of the machine is not.
+    /// Few are large, because the machine's disk is small.
     private func kind(of task: Int) -> Int {
         if Self.isFirst(task) || task % 400 == 399 { return 7 }
         return task % 40 == 39 ? 6 : task % 6
@@ -259,21 +259,21 @@ final class StormContents: Sendable {
         }
     }
 
-    /// Bytes that an interruption costs at most: a part, the eighth of the next one that is taken while it is on its way,
-    /// and what the origin had sent and the node not read.
+    /// The maximum bytes that an interruption costs: a part, the eighth of the next one that is read while the part is
+    /// in flight, and the unread bytes in the kernels.
     func costOfInterruption(of task: Int) -> Int {
-        // Of those that were held, no more than the rest is ever on its way.
+        // Of the held ones, at most the rest is ever in flight.
         let onItsWay = Self.isFirst(task) ? length(of: task) - Self.held : Self.kernelBuffers
-        // What is shorter than a part begins anew.
+        // A content shorter than a part restarts.
         return min(length(of: task), (8 << 20) + (1 << 20) + onItsWay)
     }
 
-    /// How much the kernel keeps of one connection that nobody reads: what its ends may send and receive at most.
+    /// The kernel's limit of unread bytes of one connection: the sum of its ends' buffers.
     private static let kernelBuffers = ["tcp_wmem", "tcp_rmem"].reduce(0) { sum, name in
         let limits = String(decoding: readFile("/proc/sys/net/ipv4/\(name)") ?? [], as: UTF8.self)
         return sum + (limits.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) } ?? 0)
     }
 
-    /// From here on contents come to their ends.
+    /// From now on all contents are sent completely.
     func release() { hold.withLock { $0 = .max } }
 }

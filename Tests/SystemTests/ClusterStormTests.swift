@@ -4,10 +4,10 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Nodes that are killed, stand still or are cut off from the database or the bucket, and a database that fails over:
-/// nothing is lost, nothing doubled, little fetched again, and others soon go on with what a node had.
+/// Nodes that are killed, suspended or disconnected from the database or the bucket, and a database that fails over: no
+/// task is lost or doubled, few bytes are fetched again, and other nodes soon resume a node's work.
 ///
-/// With `SOAK=1` at full scale: four nodes, 10,000 tasks, a trouble of each kind every minute, stops of 60 s.
+/// With `SOAK=1` at full scale: four nodes, 10,000 tasks, each kind of trouble every minute, suspensions of 60 s.
 @Suite(
     .serialized, .enabled(if: PostgreSQL.isAvailable && SeaweedFS.isAvailable && !TestStore.isOnServer)
 )
@@ -17,7 +17,7 @@ struct ClusterStormTests {
         "httpMaximumConnectionsPerHost": 64, "retryPolicy": ["initialDelay": 0.2, "maximumDelay": 2],
     ]
 
-    @Test func `Nodes in trouble and a failover lose nothing and double nothing`() async throws {
+    @Test func `Nodes in trouble and a failover lose no task and double none`() async throws {
         let began = ContinuousClock.now
         let storm = try await ClusterStorm(Self.isSoak ? .soak : .init(), configuration: Self.configuration)
         let (scene, count) = (storm.scene, storm.scale.tasks)
@@ -84,7 +84,7 @@ struct ClusterStormTests {
         }
     }
 
-    /// What the origin sent twice is what interruptions cost.
+    /// The bytes that the origin sent twice are the cost of interruptions.
     private static func checkBytes(_ storm: ClusterStorm) -> String {
         let requests = Dictionary(grouping: storm.scene.origin.requests, by: \.target)
         var (sum, again, most, interruptions, ofFirst) = (0, 0, 0, 0, 0)

@@ -4,12 +4,12 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Three nodes, in short: what one commits reaches the others, and they go on with what a dead one had.
+/// Three nodes, briefly: commits of one reach the others, which resume a dead node's work.
 @Suite(
     .serialized, .enabled(if: PostgreSQL.isAvailable && SeaweedFS.isAvailable && !TestStore.isOnServer)
 )
 struct ClusterTests {
-    @Test func `Who waits at one node is told within a second what another commits`() async throws {
+    @Test func `A client that waits at one node is woken within a second by a commit of another`() async throws {
         let scene = try await Cluster.scene()
         let gate = Gate()
         scene.origin.serve("/held", .text("x"), always: [.hold(gate)])
@@ -33,7 +33,7 @@ struct ClusterTests {
         for stream in streams { try await stream.wait { $0.contains { $0.json["type"] == "task.didComplete" } } }
     }
 
-    @Test func `What is decided at one node stops a transfer at another, and is gone on with there`() async throws {
+    @Test func `A command at one node stops a transfer at another, which resumes there`() async throws {
         let scene = try await Cluster.scene()
         scene.origin.serve(
             "/long", .generated(seed: 3, length: 20 << 20), always: [.trickle(size: 1 << 20, pause: .milliseconds(400))]
@@ -41,7 +41,7 @@ struct ClusterTests {
         let (cancelled, suspended) = (try await scene.download("/long"), try await scene.download("/long"))
         try await eventually("both are under way") { scene.origin.inFlight.now == 2 }
         try await scene.waitFor("has bytes", task: suspended) { $0["countOfBytesReceived"].int ?? 0 > 9 << 20 }
-        // One of these two is not who has them.
+        // At least one of these two does not run them.
         let (second, third) = (Cluster.api(scene.service.nodes[1]), Cluster.api(scene.service.nodes[2]))
         expect(try await second.post("/v1/sessions/s/tasks/\(cancelled)/cancel"), 202)
         expect(try await third.post("/v1/sessions/s/tasks/\(suspended)/suspend"), 200)
@@ -53,7 +53,7 @@ struct ClusterTests {
         #expect(requests.count == 3 && requests.last?.fields["Range"] != nil, "it goes on where it was")
     }
 
-    @Test func `The others go on with what a killed node had`() async throws {
+    @Test func `Other nodes resume the work of a killed node`() async throws {
         let scene = try await Cluster.scene(
             ["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
         try await Cluster.orderSlow(60, scene)

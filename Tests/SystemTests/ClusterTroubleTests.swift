@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Three nodes, at length: limits that hold over all of them, nodes that stand still or leave, and what each can see of the others.
+/// Three nodes, at length: common limits, suspended and leaving nodes, and their view of each other.
 @Suite(
     .serialized, .enabled(if: PostgreSQL.isAvailable && SeaweedFS.isAvailable && !TestStore.isOnServer)
 )
@@ -13,7 +13,7 @@ struct ClusterTroubleTests {
         let scene = try await Cluster.scene(configuration: ["httpMaximumConnectionsPerHost": 7])
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
-        // Nothing ends before all are ordered, however slow that is.
+        // No task ends before all are created, however slow that is.
         let gate = Gate()
         scene.origin.serve("/d", .text("x"), always: [.hold(gate), .delayHead(.milliseconds(20))])
         let count = 1020
@@ -34,7 +34,7 @@ struct ClusterTroubleTests {
         #expect(scene.origin.inFlight.peak <= 7, "the host's limit is that of all nodes")
     }
 
-    @Test func `Connections of segments at all nodes together keep to the limit of a host`() async throws {
+    @Test func `Connections of segments at all nodes together respect the limit of a host`() async throws {
         let scene = try await Cluster.scene(configuration: ["httpMaximumConnectionsPerHost": 6])
         let length = 24 << 20
         scene.origin.serve(
@@ -51,7 +51,7 @@ struct ClusterTroubleTests {
         #expect(scene.origin.inFlight.peak <= 6, "\(scene.origin.inFlight.peak)")
     }
 
-    @Test func `A reset closes idle connections at every node that follows the session`() async throws {
+    @Test func `A reset closes idle connections at every node that uses the session`() async throws {
         let scene = try await Cluster.scene()
         let streams = try await scene.service.nodes.mapAsync { node in
             try await Cluster.api(node).openStream("/v1/sessions/s/events")
@@ -66,7 +66,7 @@ struct ClusterTroubleTests {
         withExtendedLifetime(streams) {}
     }
 
-    @Test func `Files at a node go when the session is deleted at another`() async throws {
+    @Test func `Files at a node are removed when the session is deleted at another`() async throws {
         let scene = try await Cluster.scene()
         func partial() -> [String] {
             scene.service.nodes.flatMap { filesBelow($0.data.file("data/partial")) }
@@ -83,7 +83,7 @@ struct ClusterTroubleTests {
         try await eventually("no file is left at any node", within: .seconds(60)) { partial().isEmpty }
     }
 
-    @Test func `Streams at all nodes see how far a large content is`() async throws {
+    @Test func `Streams at all nodes report the progress of a large content`() async throws {
         let scene = try await Cluster.scene()
         let length = 24 << 20
         scene.origin.serve(
@@ -104,7 +104,7 @@ struct ClusterTroubleTests {
         }
     }
 
-    @Test func `A client at one node keeps another from launching`() async throws {
+    @Test func `A client at one node prevents launches at another`() async throws {
         let scene = try await Cluster.scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -118,7 +118,7 @@ struct ClusterTroubleTests {
         try await receiver.waitForDelivery()
     }
 
-    @Test func `A node that was suspended commits nothing any more, and restarts`() async throws {
+    @Test func `A suspended node commits nothing after its takeover, and restarts`() async throws {
         let scene = try await Cluster.scene(
             ["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
         try await Cluster.orderSlow(60, scene)
@@ -136,7 +136,7 @@ struct ClusterTroubleTests {
         #expect(sleeper.exitStatus == nil)
     }
 
-    @Test func `A drained node hands over what it has, and goes on answering`() async throws {
+    @Test func `A drained node hands over its work, and still answers requests`() async throws {
         let scene = try await Cluster.scene(
             ["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])
         try await Cluster.orderSlow(40, scene)

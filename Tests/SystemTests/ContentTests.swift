@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Section 10: bodies and content.
+/// docs/transfers.md "Content": bodies and content.
 @Suite struct BodyTests {
     private func digestField(_ bytes: [UInt8]) -> String {
         let hex = Array(Content.sha256(of: bytes).utf8)
@@ -36,7 +36,7 @@ import Testing
         #expect(chunked.status == 201 && chunked.json["length"] == 5, "\(chunked.text)")
     }
 
-    @Test func `A digest that differs keeps nothing`() async throws {
+    @Test func `A body with another digest is not stored`() async throws {
         let scene = try await Scene()
         let bytes = Content.bytes(seed: 1, length: 200_000)
         for name in ["Content-Digest", "Repr-Digest"] {
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `A client that dies leaves nothing`() async throws {
+    @Test func `A client that dies leaves no body`() async throws {
         let scene = try await Scene()
         let exchange = try await scene.api.begin(
             "POST", "/v1/bodies", headers: [("Content-Length", "1000000")],
@@ -123,7 +123,7 @@ import Testing
 
 @Suite struct ContentReadingTests {
     @Test(arguments: [1000, 300_000])
-    func `Content is read whole, in ranges and with its digest`(_ length: Int) async throws {
+    func `Content is read completely, in ranges and with its digest`(_ length: Int) async throws {
         let scene = try await Scene()
         let resource = Resource.generated(seed: 1, length: length).with {
             $0.contentType = "text/csv"
@@ -168,7 +168,7 @@ import Testing
         expect(fresh, 206)
     }
 
-    @Test func `Content outlives the completion, and goes when it is claimed`() async throws {
+    @Test func `Content outlives the completion, until it is claimed`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 300_000))
         let number = try await scene.download("/a")
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test(arguments: [100_000, nil] as [Int?])
-    func `A content that the disk has lost, or some of it, is told at once, and once in the log`(
+    func `A content that the disk has lost or truncated is reported at once, and logged once`(
         _ left: Int?
     ) async throws {
         let scene = try await Scene()
@@ -201,7 +201,7 @@ import Testing
             expectProblem(try await scene.content(number, headers: range), 410, "content-expired")
         }
         expect(try await scene.api.send("HEAD", "/v1/sessions/s/tasks/\(number)/content"), 410)
-        // What is logged later comes later.
+        // Later log lines arrive later.
         #expect(try await scene.service.terminate() == .exited(0))
         let lines = scene.service.errors.split(separator: "\n").filter {
             $0.contains(#""level":"error""#) && $0.contains(#""length":300000"#)
@@ -210,7 +210,7 @@ import Testing
         #expect(lines.count == 1, "\(scene.service.errors)")
     }
 
-    @Test func `A content that was claimed is missing by right, which no log tells`() async throws {
+    @Test func `A claimed content is missing without a log line`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 300_000))
         let number = try await scene.download("/a")
@@ -221,7 +221,7 @@ import Testing
         #expect(!scene.service.errors.contains(#""level":"error""#), "\(scene.service.errors)")
     }
 
-    @Test func `A destination gets the whole file or none`() async throws {
+    @Test func `A destination receives the whole file or none`() async throws {
         let files = TemporaryFolder()
         let scene = try await Scene(["--files-root", "out=\(files.path)"])
         scene.origin.serve("/a", .generated(seed: 1, length: 300_000))

@@ -2,8 +2,8 @@ import Core
 import TestSupport
 import Testing
 
-/// Holds what the service answers against `openapi.yaml`: that the status is listed, and that the members are those of
-/// the schema. Every answer that a ``Scene`` hears passes through here.
+/// Compares the service's responses with `openapi.yaml`: the status is listed, and the members are the schema's. Every
+/// response to a ``Scene`` is checked.
 struct Contract: Sendable {
     /// One method of one path.
     struct Operation: Sendable {
@@ -20,10 +20,10 @@ struct Contract: Sendable {
     let operations: [Operation]
     private let patterns: [String: [Substring]]
 
-    /// Any route can answer these, as the description says in its introduction.
+    /// Any route can respond with these, as the description's introduction states.
     private static let everywhere: Set = [405, 414, 417, 421, 431]
 
-    /// The bytes that the service has in itself.
+    /// The embedded description.
     static func embedded() -> [UInt8] {
         readFile("\(repository)/Sources/COpenAPI/openapi.json") ?? []
     }
@@ -43,7 +43,7 @@ struct Contract: Sendable {
         }
     }
 
-    /// The operation that a request asks for, nil where none is described. `HEAD` is described with `GET`.
+    /// The operation of a request; `nil` if none is described. `HEAD` is described with `GET`.
     func operation(_ method: String, _ target: String) -> Operation? {
         guard let pattern = pattern(of: target) else { return nil }
         let own = operations.first { $0.method == method && $0.pattern == pattern }
@@ -51,14 +51,14 @@ struct Contract: Sendable {
         return operations.first { $0.method == "GET" && $0.pattern == pattern }
     }
 
-    /// Where an answer is not what the description says it is.
+    /// The differences between a response and the description.
     func faults(_ method: String, _ target: String, _ answer: APIClient.Answer) -> [String] {
         guard pattern(of: target) != nil else {
             return [400, 401, 404, 414, 421, 422].contains(answer.status) ? [] : ["an unknown path"]
         }
         if Self.everywhere.contains(answer.status) || method == "OPTIONS" { return [] }
         guard let operation = operation(method, target) else { return ["an unknown method"] }
-        // What cannot be parsed as HTTP gets a plain 400.
+        // Bytes that are not HTTP get a plain 400.
         if answer.status == 400, answer.fields["Content-Type"]?.hasPrefix("application/problem+json") != true {
             return []
         }
@@ -67,16 +67,16 @@ struct Contract: Sendable {
         return faultsOfHeader(answer, response) + (method == "HEAD" ? [] : faultsOfBody(answer, response))
     }
 
-    /// A header field that the description knows stands with each answer that has it.
+    /// Reports described header fields that are missing in the description of this response.
     private func faultsOfHeader(_ answer: APIClient.Answer, _ response: JSON) -> [String] {
         let known = schema.document["components"]["headers"].object ?? [:]
-        // Cache-Control is on all answers, and described where it says something of its own.
+        // Every response has Cache-Control, which is described only where it matters.
         return known.keys.filter { $0 != "Cache-Control" && answer.fields[$0] != nil && !response["headers"].has($0) }
             .sorted()
             .map { "the header field \($0) is not described" }
     }
 
-    /// Records what is wrong as an issue of the test that is running.
+    /// Records the faults as issues of the running test.
     @Sendable func check(_ method: String, _ target: String, _ answer: APIClient.Answer) {
         let faults = faults(method, target, answer)
         guard !faults.isEmpty else { return }
@@ -96,7 +96,7 @@ struct Contract: Sendable {
         return schema.faults(of: value, content["schema"])
     }
 
-    /// The described path that a target is one of: a name before a parameter.
+    /// The described path of a target: names before parameters.
     private func pattern(of target: String) -> String? {
         let segments = Self.segments(String(target.prefix { $0 != "?" }))
         let fitting = patterns.filter { _, pattern in

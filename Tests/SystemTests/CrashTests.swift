@@ -4,18 +4,20 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Section 8 under the service's own crashes: no task can keep the service down.
+/// docs/operating.md "Crashes": no task can keep the service down.
 @Suite struct CrashTests {
     private static let faults = [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT, SIGFPE]
 
-    /// Ends the service by a fault's signal and starts it again.
+    /// Ends the service with a fault's signal and restarts it.
     private func crash(_ scene: Scene, by signal: Int32 = SIGSEGV) async throws {
         scene.service.signal(signal)
         #expect(try await scene.service.waitForExit() == .killed(signal))
         try await scene.service.start()
     }
 
-    @Test func `Each fault kills as it does, and leaves a mark that the next start counts once`() async throws {
+    @Test func `Each fault kills the process as before, and leaves a marker that the next start counts once`()
+        async throws
+    {
         let scene = try await Scene()
         let mark = scene.service.data.file("data/crashed")
         for signal in Self.faults {
@@ -41,14 +43,14 @@ import Testing
             guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("SigBlk:") }),
                 let blocked = UInt64(line.split(separator: "\t").last ?? "", radix: 16)
             else { continue }
-            // abort(3) lets its own through.
+            // abort(3) unblocks its own signal.
             for signal in Self.faults where signal != SIGABRT {
                 #expect(blocked & 1 << UInt64(signal - 1) == 0, "\(signal)\n\(status)")
             }
         }
     }
 
-    @Test func `A task that crashes the service thrice fails, and the others go on`() async throws {
+    @Test func `A task that crashes the service three times fails, and the other tasks resume`() async throws {
         let scene = try await Scene(configuration: ["timeoutIntervalForRequest": 60])
         let (patience, silence) = (Gate(), Gate())
         let length = 300_000
@@ -62,7 +64,7 @@ import Testing
             try await crash(scene)
             try await eventually("the origin sees it gone") { patience.waiting + silence.waiting <= 2 }
         }
-        // The suspects wait for their turn, and others need not wait for them.
+        // The suspects wait for their turn, and other tasks do not wait for them.
         let suspect = try await scene.task(bad)
         #expect(suspect["state"] == "running" && suspect["waitingFor"][0]["detail"].string != nil, "\(suspect)")
         patience.open()
@@ -82,7 +84,7 @@ import Testing
         #expect(completions(events).count == 3)
     }
 
-    @Test func `Kills count nothing, however many there are beside a crash`() async throws {
+    @Test func `Kills do not count, however many there are beside a crash`() async throws {
         let scene = try await Scene(configuration: ["timeoutIntervalForRequest": 60])
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 300_000), always: [.holdBody(after: 100_000, gate)])

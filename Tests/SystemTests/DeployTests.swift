@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What operators watch the service with: alerts and a dashboard that name what `/metrics` has.
+/// The operators' alerts and dashboard use the names in `/metrics`.
 @Suite struct DeployTests {
     private let rules: String
     private let dashboard: String
@@ -15,16 +15,16 @@ import Testing
         dashboard = try text("deploy/grafana-dashboard.json")
     }
 
-    /// The words of a text that are names of metrics.
+    /// The names of metrics in a text.
     private func metrics(in text: String) -> Set<String> {
         let words = text.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_")) }.map(String.init)
         return Set(words.filter { $0.hasPrefix("urlsessiond_") || $0.hasPrefix("process_") })
     }
 
-    @Test func `Every metric of the alerts and the dashboard is there, and the dashboard shows all that there are`()
+    @Test func `Every metric of the alerts and the dashboard exists, and the dashboard shows all metrics`()
         async throws
     {
-        // Some are there only where there is a bucket.
+        // Some metrics exist only with a bucket.
         let service = try await ServiceProcess(
             ["--bucket", "archive=s3://bucket/?endpoint=http://127.0.0.1:9"],
             environment: ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"])
@@ -43,7 +43,7 @@ import Testing
         #expect(missing.isEmpty, "\(missing)")
     }
 
-    @Test func `The dashboard is JSON whose panels ask for something`() throws {
+    @Test func `The dashboard is JSON, and each of its panels has a query`() throws {
         let panels = try #require(try JSON(parsing: dashboard)["panels"].array)
         #expect(panels.count > 20)
         for panel in panels where panel["type"] != "row" {
@@ -55,7 +55,7 @@ import Testing
     @Test(
         .enabled(if: getuid() == 0 && access("/usr/bin/setpriv", X_OK) == 0, "another user needs root and setpriv"),
         .enabled(if: access("/usr/bin/python3", X_OK) == 0, "python3 is not installed"))
-    func `The setup of compose waits until it can keep the app's keys, and the receiver gets what it hands over`()
+    func `The setup of compose waits until it can store the app's keys, and the receiver gets them`()
         async throws
     {
         let compose = String(decoding: readFile("\(repository)/compose.yaml") ?? [], as: UTF8.self)
@@ -63,7 +63,7 @@ import Testing
         #expect(compose.contains("\"\(opening)\"") && compose.contains("user: \"10001\""))
         let scene = try await Scene(configuration: nil)
         for path in ["/receiver.py", "/"] { scene.origin.serve(path, .text("content of \(path)")) }
-        // Another user has to get there, which not every folder of temporary files allows.
+        // Another user needs access, which not every temporary folder permits.
         let folder = TemporaryFolder(in: "/tmp")
         for place in ["app", "inbox"] {
             try FileManager.default.createDirectory(atPath: folder.file(place), withIntermediateDirectories: true)
@@ -102,7 +102,7 @@ import Testing
         withExtendedLifetime(receiver) {}
     }
 
-    @Test func `Every alert leads to what to do`() throws {
+    @Test func `Every alert links to its remedy`() throws {
         let lines = rules.split(separator: "\n").map { $0.trimmingPrefix { $0 == " " } }
         let alerts = lines.filter { $0.hasPrefix("- alert: ") }.map { String($0.dropFirst("- alert: ".count)) }
         let headings = String(decoding: readFile("\(repository)/docs/operating.md") ?? [], as: UTF8.self)

@@ -1,10 +1,10 @@
 import TestSupport
 import Testing
 
-/// A service that has no descriptor left for the connections that wait.
+/// A service without a free descriptor for waiting connections.
 @Suite struct DescriptorTests {
     @Test(.enabled(if: ProcessFacts.canLimitDescriptors))
-    func `Connections wait while descriptors are short, which is logged once and costs no processor`() async throws {
+    func `Connections wait while descriptors are short, which is logged once and uses no CPU`() async throws {
         let service = try await ServiceProcess(nodes: 1)
         func told(_ message: String) -> Int {
             service.errors.split(separator: "\n").count { $0.contains(message) }
@@ -14,7 +14,7 @@ import Testing
         let sockets = try (0..<8).map { _ in try Socket.connect(port: service.ownPort) }
         try await eventually("it is told") { told("cannot be accepted") > 0 }
         let before = process.processorTime
-        // The time over which is measured.
+        // The period of the measurement.
         try await Task.sleep(for: .seconds(1))
         #expect(process.processorTime - before < .milliseconds(500))
         #expect(told("accepted") == 1, "\(service.errors)")

@@ -2,12 +2,12 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 15: not one byte reaches an address that transfers and webhooks may not reach, however it is spelled.
-// Its services are in a network of their own, where no server of a test is.
+/// docs/transfers.md "Egress": no byte reaches a forbidden address, however it is spelled, by transfer or webhook.
+// The services run in a network of their own, without servers of other tests.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct EgressTests {
     private typealias Verdict = Spelling.Verdict
 
-    /// A URL to try, and what becomes of a task with it.
+    /// A URL to try, and the expected result of its task.
     private struct Trial {
         let what: String
         let url: String
@@ -15,7 +15,7 @@ import Testing
         var session = "s"
     }
 
-    /// Names that the test's name server knows, besides one for each row of the table.
+    /// Names of the test's name server, besides one for each row of the table.
     private static let names: [String: JSON] = [
         "public.test": ["8.8.8.8", "2606:4700::1"],
         "127.0.0.1.nip.test": ["127.0.0.1"], "7f000001.nip.test": ["127.0.0.1"], "a.localhost": ["127.0.0.1"],
@@ -26,16 +26,17 @@ import Testing
         "turning.test": ["first": ["8.8.4.4"], "then": ["127.0.0.1"]],
     ]
 
-    /// Names with more than one answer, or an alias: one forbidden answer refuses all.
+    /// Names with several addresses or an alias: one forbidden address refuses all.
     private static let mixed = [
         "last.test", "first.test", "both.test", "other.test", "alias.test", "alias.public.test",
     ]
 
-    /// Where the trap must be reached: it would be by the others.
+    /// Controls that must reach the trap, to show that the others could.
     private static let controls = ["8.8.8.8", "public.test", "[2606:4700::1]", "turning.test"]
 
     @Test(.enabled("a network of one's own is needed (unshare -rmn, ip, python3)") { await Island.canBeHad() })
-    func `No spelling of a forbidden address gets a byte, by task, redirect, name, proxy or webhook`() async throws {
+    func `No spelling of a forbidden address receives a byte, by task, redirect, name, proxy or webhook`() async throws
+    {
         let spellings = try Spelling.all()
         try #require(spellings.count >= 200 && Set(spellings.map(\.text)).count == spellings.count)
         var names = Self.names
@@ -50,13 +51,13 @@ import Testing
         try await tryWebhooks(spellings, api)
         let forbidden = island.arrivals
         #expect(forbidden == [])
-        // The operator's log says which address it was.
+        // The operator's log has the address.
         let log = island.service.errors
         for spelling in spellings where !spelling.address.contains(":") {
             #expect(log.contains("\"address\":\"\(spelling.address)\""), "\(spelling.address)")
         }
 
-        // What may be reached arrives: the trap holds whoever gets there.
+        // Allowed connections arrive: the trap records them.
         let open = Self.controls.map {
             Trial(what: "control", url: "http://\($0):\(Island.trapPort)/", verdict: .error(0))
         }
@@ -76,7 +77,7 @@ import Testing
     }
 
     @Test(.enabled("an address besides loopback is needed") { addressOfInterface() != nil })
-    func `Where the service listens on every address, no address of the machine leads to it`() async throws {
+    func `If the service listens on every address, no address of the machine leads to it`() async throws {
         let address = try #require(addressOfInterface())
         let service = try await ServiceProcess(
             [
@@ -128,7 +129,7 @@ import Testing
 
     // MARK: Tasks
 
-    /// Proxies that are forbidden themselves.
+    /// Proxies at forbidden addresses.
     private static let proxies: [JSON] = [
         ["type": "http", "host": "127.0.0.1"], ["type": "http", "host": "2130706433"],
         ["type": "https", "host": "localhost"], ["type": "http", "host": "0x7f.1"], ["type": "socks5", "host": "::1"],
@@ -153,7 +154,7 @@ import Testing
         }
     }
 
-    /// Creates all tasks, waits for their ends, and holds each against its verdict.
+    /// Creates all tasks, waits for their ends, and compares each with its verdict.
     private func run(_ trials: [Trial], _ api: APIClient) async throws {
         var texts: Set<String> = []
         for (session, trials) in Dictionary(grouping: trials, by: \.session) {
@@ -183,7 +184,7 @@ import Testing
                 #expect(last["remoteAddress"].isNull && last["connectStartDate"].isNull, "\(trial.what): \(last)")
             }
         }
-        // Nothing tells one refused address from another, or one reason from another.
+        // The texts distinguish neither refused addresses nor reasons.
         #expect(texts.count <= 2, "\(texts)")
     }
 
@@ -226,12 +227,12 @@ import Testing
 
     // MARK: Webhooks
 
-    /// Names that have to be looked up: all other spellings are refused when the webhook is set.
+    /// Names that have to be resolved: all other spellings are refused when the webhook is set.
     private static let lookedUp: Set<String> = [
         "ip6-localhost", "127.0.0.1.nip.test", "7f000001.nip.test", "metadata.google.internal", "instance-data",
     ]
 
-    /// Makes each spelling the webhook, by https and by http, directly and by name, and pings those that are taken.
+    /// Sets each spelling as the webhook, by https and by http, directly and by name, and pings the accepted ones.
     private func tryWebhooks(_ spellings: [Spelling], _ api: APIClient) async throws {
         var texts: Set<String> = []
         func ping(_ url: String, _ what: String, _ verdict: Verdict, isLookedUp: Bool = true) async throws {

@@ -4,14 +4,15 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Sections 7, 8 and 19 at length: one large transfer that is interrupted again and again.
+/// docs/transfers.md "Resuming downloads" and "Resuming uploads" at length: one large transfer that is interrupted
+/// repeatedly.
 ///
 /// 256 MiB, 20 kills and 12 cuts; with `SOAK=1` 1 GiB, 100 kills and 50 cuts. `ENDURANCE_MIB`, `ENDURANCE_KILLS`,
 /// `ENDURANCE_CUTS` and `ENDURANCE_SEED` set each alone. Every run prints its figures.
 @Suite(.serialized) struct EnduranceTests {
     private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]]
 
-    /// How large, and how often interrupted.
+    /// The size, and the number of interruptions.
     private struct Scale {
         let mebibytes = number("ENDURANCE_MIB", Self.isSoak ? 1024 : 256)
         let kills = number("ENDURANCE_KILLS", Self.isSoak ? 100 : 20)
@@ -27,8 +28,8 @@ import Testing
         }
     }
 
-    /// What a kill found: where the request had begun, what the origin had sent, what the service had written, and what it
-    /// had recorded to be on disk.
+    /// The state at a kill: the request's offset, the bytes that the origin had sent, those that the service had
+    /// written, and the recorded durable offset.
     private struct Kill {
         let start: Int
         let sent: Int
@@ -38,13 +39,13 @@ import Testing
 
     // MARK: Downloads
 
-    @Test func `A download survives kills at any offset, and at most 8 MiB come twice for each`() async throws {
+    @Test func `A download survives kills at any offset, and each repeats at most 8 MiB`() async throws {
         let scale = Scale()
         let content = LargeContent(seed: scale.seed, length: scale.length)
         let scene = try await Scene(configuration: Self.quick)
         let partial = scene.service.data.file("data/partial/1")
-        // The origin sends no more that the service has not written yet than one piece, so that what it sent is what was
-        // fetched; and it stops not far behind the offset of the next kill, so that none comes too late.
+        // The origin is at most one piece ahead of the service, so that its sent bytes were fetched. It stops shortly
+        // after the offset of the next kill, so that no kill is too late.
         let end = Locked(0)
         scene.origin.serve(
             "/large", Resource(.large(content), etag: "\"v\""),
@@ -92,14 +93,14 @@ import Testing
         #expect(requests.count == kills.count + 1)
         let allowed = 8 << 20
         for (kill, next) in zip(kills, requests.dropFirst()) {
-            // Nothing below what was recorded is asked for again, and nothing above it is left out.
+            // No recorded byte is requested again, and no other byte is skipped.
             #expect(Self.start(next) == kill.recorded, "\(kill): \(next.fields)")
             #expect(kill.recorded == 0 || next.fields["If-Range"] == "\"v\"", "\(next.fields)")
             #expect(kill.received - kill.recorded <= allowed && kill.recorded <= kill.received, "\(kill)")
             #expect(kill.sent - kill.recorded <= allowed, "\(kill)")
             #expect(kill.start <= kill.recorded, "\(kill)")
         }
-        // The record of the task says the same as what lay in the file beyond what was recorded.
+        // The task's record matches the unrecorded bytes of the file.
         let lost = kills.reduce(0) { $0 + $1.received - $1.recorded }
         try await scene.service.kill()
         #expect(try await scene.storedProgress()?.bytesFetchedTwice ?? 0 == lost)
@@ -114,7 +115,7 @@ import Testing
         #expect(completions(events).count == 1)
     }
 
-    /// Offsets that were told, in order, each that of a request. One is missing where the next kill came before its commit.
+    /// The logged offsets in order, each that of a request. One is missing if the next kill came before its commit.
     private static func expect(_ told: [Int?], allAmong asked: [Int?], location: SourceLocation = #_sourceLocation) {
         var isAmong = true
         var left = asked[...]
@@ -148,7 +149,7 @@ import Testing
 
     // MARK: Uploads
 
-    @Test func `An upload that is cut and killed again and again arrives as it was`() async throws {
+    @Test func `An upload that is cut and killed repeatedly arrives unchanged`() async throws {
         let scale = Scale()
         let content = LargeContent(seed: scale.seed + 1, length: scale.length)
         let server = try DraftServer()
@@ -157,10 +158,10 @@ import Testing
         content.write(to: files, "large")
         let scene = try await Scene(["--files-root", "root=\(files.path)"], configuration: Self.quick)
         var random = SeededRandom(seed: scale.seed)
-        // The first one is far enough from the start that the 104 has been read.
+        // The first offset is large enough that the 104 was read before.
         let places = (0..<scale.cuts).map { _ in Int.random(in: 8 << 20..<scale.length, using: &random) }.sorted()
         let sizes: [Int] = zip(places, [0] + places).map { (place: Int, before: Int) -> Int in max(1, place - before) }
-        // Every fifth interruption is a kill, while the server has stopped to read; the others cut the connection.
+        // Every fifth interruption is a kill, while the server has stopped reading; the others cut the connection.
         let gates: [Gate?] = sizes.indices.map { $0 % 5 == 4 ? Gate() : nil }
         server.take(
             sizes.indices.map { (index: Int) -> DraftServer.Turn in

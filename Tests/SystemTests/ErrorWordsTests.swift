@@ -1,11 +1,11 @@
 import TestSupport
 import Testing
 
-/// What broke is told in the words of the field, with address and port, and without the secrets of a URL.
+/// Errors are described in the field's words, with address and port, and without the secrets of a URL.
 @Suite struct ErrorWordsTests {
     private let secret = "?signature=c2VjcmV0"
 
-    @Test func `A refused connection is called so, with address and port`() async throws {
+    @Test func `A refused connection is named with address and port`() async throws {
         let scene = try await Scene()
         let port = try ExampleTests.freePort()
         let request: JSON = ["url": .string("http://127.0.0.1:\(port)/a\(secret)")]
@@ -15,7 +15,7 @@ import Testing
         #expect(error["code"] == -1004, "\(error)")
     }
 
-    @Test func `A lost connection says how it was lost`() async throws {
+    @Test func `The error of a lost connection names the cause`() async throws {
         let scene = try await Scene()
         let peer = "127.0.0.1:\(scene.origin.port)"
         scene.origin.serve("/silent", .text("x"), always: [.noAnswer()])
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `A status stands with its phrase`() async throws {
+    @Test func `A status is named with its phrase`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": "apple"])
         scene.origin.serve("/busy", .text("later", status: 503))
         let number = try await scene.download("/busy" + secret, ["failOnHTTPError": true])
@@ -38,7 +38,7 @@ import Testing
         #expect(error["localizedDescription"].string == text && error["code"] == -1011, "\(error)")
     }
 
-    @Test func `The attempt of a launch says what the receiver did`() async throws {
+    @Test func `The attempt of a launch names the receiver's response`() async throws {
         let scene = try await Scene(configuration: nil)
         let receiver = try Receiver(answers: [.status(503), .status(302, [("Location", "/other")]), .status(410)])
         let errors = [
@@ -52,14 +52,14 @@ import Testing
         #expect(refused["error"].string == "Could not connect to 127.0.0.1:\(port): connection refused.", "\(refused)")
     }
 
-    /// The answer to a ping: the attempt.
+    /// The response to a ping: the attempt.
     private func ping(_ url: String, _ scene: Scene) async throws -> JSON {
         let changed = try await scene.api.patch("/v1/app", ["webhook": ["url": .string(url), "state": "enabled"]])
         try #require(changed.status == 200, "\(changed.text)")
         return try await scene.api.post("/v1/app/webhook/ping").json
     }
 
-    /// The error of the last attempt of a task that is retried.
+    /// The error of the last attempt of a retried task.
     private func lastError(of number: Int, _ scene: Scene) async throws -> JSON {
         let error = try await eventually("an attempt of task \(number) fails") { () -> JSON? in
             let task = try await scene.api.get("/v1/sessions/s/tasks/\(number)").json

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 11 and 19: the log of a session, and who reads it.
+/// docs/concepts.md "Events" and "Attachment": the log of a session, and its readers.
 @Suite struct EventTests {
     private let events = "/v1/sessions/s/events"
 
@@ -14,7 +14,7 @@ import Testing
         for number in 1...3 { try await scene.completed(number) }
     }
 
-    @Test func `A download tells its story in order`() async throws {
+    @Test func `A download logs its events in order`() async throws {
         let scene = try await Scene()
         try await threeDownloads(scene)
         let all = try await scene.events()
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `Events come in pages`() async throws {
+    @Test func `Events are returned in pages`() async throws {
         let scene = try await Scene()
         try await threeDownloads(scene)
         let first = try await scene.api.get("\(events)?limit=4")
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `Acknowledging is cumulative, and beyond the end refused`() async throws {
+    @Test func `Acknowledgement is cumulative, and refused beyond the end`() async throws {
         let scene = try await Scene()
         try await threeDownloads(scene)
         let ack = try await scene.api.post("\(events)/ack", ["through": 4])
@@ -102,7 +102,7 @@ import Testing
         #expect(try await scene.api.get("\(events)?after=\(last)&wait=1").json["finished"] == true)
     }
 
-    @Test func `A stream tells what is kept, then what happens`() async throws {
+    @Test func `A stream sends stored events, then live ones`() async throws {
         let scene = try await Scene()
         try await threeDownloads(scene)
         let stream = try await scene.api.openStream("\(events)?after=3")
@@ -130,7 +130,7 @@ import Testing
         try await stays("nothing follows", for: .seconds(1)) { stream.events.last?.json["type"] == "task.didComplete" }
     }
 
-    @Test func `Retries are told live alone`() async throws {
+    @Test func `Retries are live events only`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["statusCodes": [503], "initialDelay": 0.2]])
         let stream = try await scene.api.openStream(events)
         scene.origin.serve("/a", .text("x"), turns: [[.status(503)]])
@@ -142,7 +142,7 @@ import Testing
         expectSound(try await scene.events())
     }
 
-    @Test func `An attachment is one client's, until another takes it`() async throws {
+    @Test func `An attachment belongs to one client until another takes over`() async throws {
         let scene = try await Scene()
         try await threeDownloads(scene)
         let path = "/v1/sessions/s/attachment"
@@ -173,14 +173,14 @@ import Testing
         for ttl in [4, 901] { expect(try await scene.api.post(path, ["ttl": .integer(ttl)]), 422) }
     }
 
-    @Test func `A lease ends by itself`() async throws {
+    @Test func `A lease expires`() async throws {
         let scene = try await Scene()
         expect(try await scene.api.post("/v1/sessions/s/attachment", ["ttl": 5]), 201)
         try await eventually("it ends") { try await scene.session()["attachment"].isNull }
         expect(try await scene.api.post("/v1/sessions/s/attachment", [:]), 201)
     }
 
-    @Test func `A stream outlives a cut, nothing twice and nothing lost`() async throws {
+    @Test func `A stream survives an interruption without loss or repetition`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10))
         var seen: [String] = []

@@ -11,14 +11,14 @@ struct ExampleTests {
 
     static let examples = "\(repository)/examples"
 
-    /// A port that nobody listens on.
+    /// A port without a listener.
     static func freePort() throws -> UInt16 {
         let receiver = try Receiver()
         defer { receiver.stop() }
         return receiver.port
     }
 
-    /// Starts a receiver that saves what it gets below `inbox`.
+    /// Starts a receiver that saves contents below `inbox`.
     static func start(_ language: Language, port: UInt16, service: UInt16, inbox: String) async throws -> ChildProcess {
         let own = ServiceProcess.binary.split(separator: "/", omittingEmptySubsequences: false).dropLast()
         let program =
@@ -43,7 +43,7 @@ struct ExampleTests {
         return process
     }
 
-    @Test func `A receiver is a hundred lines of code`() throws {
+    @Test func `A receiver has a hundred lines of code`() throws {
         for file in ["receiver.py", "swift-receiver/Sources/receiver/main.swift"] {
             let lines = try #require(readFile("\(Self.examples)/\(file)")).filter { $0 == 0x0A }.count
             #expect(lines > 0 && lines <= 100, "\(file) has \(lines) lines")
@@ -84,14 +84,14 @@ struct ExampleTests {
     }
 
     @Test(arguments: Language.allCases)
-    func `A receiver that is started anew takes over from the one that died`(_ language: Language) async throws {
+    func `A restarted receiver takes over from the dead one`(_ language: Language) async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", Resource(.bytes(Array("x".utf8))))
         let dead = try Receiver()
         try await scene.launches(to: dead, ["launchDeadline": 5])
         try await scene.completed(try await scene.download("/a", ["clientTaskId": "a"]))
         let delivery = try #require(try await dead.waitForDelivery().first)
-        // It is launched, attaches for long, and is never heard of again.
+        // The first receiver is launched, attaches for long, and dies.
         let lease = try await scene.api.post(
             "/v1/sessions/s/attachment", ["ttl": 900, "launchId": .string(delivery.id ?? "")])
         expect(lease, 201)
@@ -108,7 +108,8 @@ struct ExampleTests {
         withExtendedLifetime(receiver) {}
     }
 
-    @Test func `The news feed is fetched on condition, and its headlines come with the session's launch`() async throws
+    @Test func `The news feed is fetched conditionally, and its headlines arrive with the session's launch`()
+        async throws
     {
         let scene = try await Scene(configuration: nil)
         let port = try Self.freePort()
@@ -123,7 +124,7 @@ struct ExampleTests {
             ["LISTEN": "127.0.0.1:\(port)", "STATE": folder.file("state")], port: port, service: scene.service.port,
             log: folder.file("log"))
         var results = 0
-        /// Fetches, and waits for the app's word and for the launch of its session to be completed.
+        /// Fetches, and waits for the app's result and for the completion of its session's launch.
         func fetch(_ result: String) async throws {
             expect(try await scene.api.post("/v1/app/background-refresh/simulate"), 202)
             results += 1
@@ -151,7 +152,7 @@ struct ExampleTests {
         scene.origin.serve("/feed", feed(["one", "two", "three"], etag: nil))
         try await fetch("newData")
         try await eventually("the new headline alone") { news == ["one", "two", "three"] }
-        // The same bytes without an entity tag are no news either.
+        // The same bytes without an entity tag are no new data either.
         try await fetch("noData")
         scene.origin.serve("/feed", .text("gone", status: 410))
         try await fetch("failed")
@@ -160,7 +161,7 @@ struct ExampleTests {
     }
 
     @Test(arguments: Language.allCases)
-    func `A receiver believes only what is signed`(_ language: Language) async throws {
+    func `A receiver accepts only signed webhooks`(_ language: Language) async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"))
         let (port, inbox) = (try Self.freePort(), TemporaryFolder())

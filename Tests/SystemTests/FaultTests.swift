@@ -3,9 +3,9 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What the machine does to the service: a disk that fails, a disk that is full.
+/// Faults of the machine: a failing disk and a full disk.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct FaultTests {
-    /// What `Command.Exit.software` is: EX_SOFTWARE of sysexits.h.
+    /// The value of `Command.Exit.software`: EX_SOFTWARE of sysexits.h.
     private static let softwareError: Int32 = 70
 
     // MARK: A sync that fails
@@ -22,8 +22,7 @@ import Testing
     }
 
     @Test(.enabled(if: access("/usr/bin/cc", X_OK) == 0, "/usr/bin/cc is needed"))
-    func `When the sync of a commit fails nobody is told success, and the next start agrees with itself`() async throws
-    {
+    func `If the sync of a commit fails, no request succeeds, and the next start is consistent`() async throws {
         let folder = TemporaryFolder()
         let library = try await Self.failingSync(in: folder)
         let control = folder.file("fail")
@@ -33,7 +32,7 @@ import Testing
         let accepted = Locked<[String: Int]>([:])
         let toldAfter = Locked<[String]>([])
 
-        /// Creates tasks until the service is gone. What begins when syncs fail already must not hear of success.
+        /// Creates tasks until the service has ended. A request that begins after syncs fail must not succeed.
         @Sendable func create(_ client: Int) async {
             for number in 0..<count {
                 let id = "c-\(client)-\(number)"
@@ -70,7 +69,7 @@ import Testing
 
     // MARK: A disk that is full
 
-    /// Runs a command with a small filesystem in place of a folder, which goes with the process.
+    /// Runs a command with a small filesystem as a folder, which disappears with the process.
     private static func small(_ folder: String, megabytes: Int) -> [String] {
         let script = """
             mount -t tmpfs -o size=\(megabytes)m,mode=700 none "$0" && exec setpriv --pdeathsig KILL "$@"
@@ -83,7 +82,7 @@ import Testing
         return (try? await ChildProcess.run(small(folder.path, megabytes: 1) + ["/bin/true"])) != nil
     }
 
-    /// Writes a file until the disk has no byte left.
+    /// Writes a file until the disk is full.
     private static func fill(_ path: String) throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         try #require(descriptor >= 0, "\(path): \(String(cString: strerror(errno)))")
@@ -96,7 +95,7 @@ import Testing
     }
 
     @Test(.enabled("a mount namespace of one's own is needed (unshare -rm)") { await canMount() })
-    func `Without /proc it says so and ends`() async throws {
+    func `Without /proc the service reports it and ends`() async throws {
         let failure = await #expect(throws: ServiceProcess.NotListening.self) {
             try await ServiceProcess(wrapper: Self.small("/proc", megabytes: 1))
         }
@@ -105,7 +104,7 @@ import Testing
     }
 
     @Test(.enabled("a mount namespace of one's own is needed (unshare -rm)") { await canMount() })
-    func `A full disk pauses, corrupts nothing, and goes on by itself`() async throws {
+    func `A full disk pauses transfers, corrupts nothing, and they resume by themselves`() async throws {
         let data = TemporaryFolder()
         let folder = data.makeFolder("data")
         let scene = try await Scene(
@@ -115,7 +114,7 @@ import Testing
         scene.origin.serve("/small", .text("content"))
         let number = try await scene.download("/large")
         try await scene.waitFor("has bytes", task: number) { $0["countOfBytesReceived"] == .integer(4 << 20) }
-        // The service sees another filesystem there than this process does.
+        // The service has another filesystem there than this process.
         let filler = "/proc/\(scene.service.pid)/root\(folder)/filler"
         try Self.fill(filler)
         gate.open()

@@ -3,7 +3,7 @@ import Core
 import TestSupport
 import Testing
 
-/// A disk with less room than the downloads want: 48 MiB, of which 2 stay free.
+/// A disk too small for the downloads: 48 MiB, of which 2 stay free.
 @Suite(.enabled("a mount namespace of one's own is needed (unshare -rm)") { await SmallDisk.canBeHad() })
 struct FullDiskTests {
     private static let floor = 2 << 20
@@ -29,10 +29,10 @@ struct FullDiskTests {
         #expect(Content.sha256(of: try await scene.content(number).body) == digest)
     }
 
-    @Test func `A download that has no room waits for it, others complete beside it, and a restart changes nothing`()
+    @Test func `A download without room waits, other downloads complete beside it, and a restart changes nothing`()
         async throws
     {
-        // Longer than what is ever free, though not than the disk; and one that never ends.
+        // One content longer than the free space, though not than the disk; and one that never ends.
         let huge = serve("/huge", seed: 1, megabytes: 44)
         scene.origin.serve("/endless", .text("x"), always: [.endless])
         let large = try await scene.download("/huge")
@@ -50,7 +50,7 @@ struct FullDiskTests {
             #expect(waiting["state"] == "running" && waiting["error"].isNull, "\(waiting)")
             #expect(waiting["attempts"]["count"] == 0, "\(waiting)")
         }
-        // What cannot be continued takes no room meanwhile.
+        // Bytes without a resume point are not kept meanwhile.
         try await eventually("no useless partial file") { disk.files("partial").isEmpty }
         #expect(disk.free > Self.floor)
         #expect(try await scene.api.get("/readyz").status == 200)
@@ -62,7 +62,7 @@ struct FullDiskTests {
         try await scene.waitFor("waits again", task: large) { $0["waitingFor"][0]["kind"] == "disk" }
         #expect(disk.free > Self.floor)
 
-        // Nobody has that much room, so the app gives up and asks for less.
+        // There is never so much room, so the app cancels and requests less.
         for number in [large, endless] {
             expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/cancel"), 202)
             try await scene.completed(number)
@@ -71,7 +71,7 @@ struct FullDiskTests {
         expectSound(try await scene.events())
     }
 
-    @Test func `Of two that do not fit together one gives way, and goes on when the other has left`() async throws {
+    @Test func `Of two downloads that do not fit together one is emptied, and resumes after the other`() async throws {
         let leashes = Locked(["/a": 8 << 20, "/b": 20 << 20])
         let first = LargeContent(seed: 1, length: 25 << 20)
         let second = LargeContent(seed: 2, length: 30 << 20)
@@ -102,7 +102,7 @@ struct FullDiskTests {
         expectSound(try await scene.events())
     }
 
-    @Test func `What stopped at the floor goes on where it was when there is room`() async throws {
+    @Test func `Transfers that stopped at the floor resume when there is room`() async throws {
         let content = LargeContent(seed: 1, length: 24 << 20)
         let gate = Gate()
         scene.origin.serve(
@@ -110,7 +110,7 @@ struct FullDiskTests {
         let number = try await scene.download("/a")
         try await scene.waitFor("has 8 MiB", task: number) { $0["countOfBytesReceived"].int ?? 0 >= 8 << 20 }
         try disk.fill(disk.free - Self.floor - (6 << 20))
-        // What others take is seen when the disk is measured.
+        // Other programs' use is detected when the disk is measured.
         try await eventually("the service has seen it") {
             let metrics = try await scene.admin.get("/metrics").text
             let line = metrics.split(separator: "\n").first { $0.hasPrefix("urlsessiond_free_bytes ") }
@@ -126,7 +126,7 @@ struct FullDiskTests {
         #expect(resumptions.count == 1 && resumptions[0]["data"]["fileOffset"].int ?? 0 >= 8 << 20, "\(resumptions)")
     }
 
-    @Test func `The log says once that the disk is below its floor, and once that it is not any more`() async throws {
+    @Test func `The log reports once that the disk is below its floor, and once that it is above again`() async throws {
         func lines(_ level: String) -> Int {
             scene.service.errors.split(separator: "\n").count {
                 $0.contains("disk") && $0.contains("floor") && $0.contains(#""level":"\#(level)""#)
@@ -143,7 +143,7 @@ struct FullDiskTests {
         #expect(lines("warning") == 2)
     }
 
-    @Test func `What the whole disk could not hold fails and says so`() async throws {
+    @Test func `A content that the whole disk cannot hold fails with its reason`() async throws {
         _ = serve("/a", seed: 1, megabytes: 47)
         let task = try await scene.completed(try await scene.download("/a"))
         #expect(task["outcome"] == "failed" && task["error"]["code"] == -3003, "\(task["error"])")
@@ -151,7 +151,7 @@ struct FullDiskTests {
         #expect(task["countOfBytesReceived"] == 0)
     }
 
-    @Test func `A destination whose own disk is full is tried as often as the policy says, and then named`()
+    @Test func `A destination with a full disk of its own is tried as often as the policy allows, and then named`()
         async throws
     {
         let root = disk.data.file("data")
@@ -183,7 +183,7 @@ struct FullDiskTests {
         #expect(disk.free > Self.floor)
     }
 
-    @Test func `What is appended to a draft stops at the floor, and what came before stays`() async throws {
+    @Test func `An append to a draft stops at the floor, and the draft keeps its bytes`() async throws {
         let start: [UInt8] = [1, 2, 3]
         let made = try await scene.api.send("POST", "/v1/bodies", headers: [("Upload-Complete", "?0")], body: start)
         expect(made, 201)
@@ -204,7 +204,7 @@ struct FullDiskTests {
 @Suite(.enabled("a mount namespace of one's own is needed (unshare -rm)") { await SmallDisk.canBeHad() })
 struct NoByteLeftTests {
     @Test(.enabled(if: !TestStore.isOnServer))
-    func `With no byte left the service starts, and what it has can be read`()
+    func `Without a free byte the service starts, and its data can be read`()
         async throws
     {
         let disk = try await SmallDisk(megabytes: 96)
@@ -215,7 +215,7 @@ struct NoByteLeftTests {
         let number = try await scene.download("/a")
         try await scene.completed(number)
         try await eventually("the reserve is kept") { disk.free < 88 << 20 }
-        // One that is stopped leaves no log of the database that it could write over.
+        // A service that was stopped in order leaves no write-ahead log that it could overwrite.
         try await scene.service.terminate()
         try disk.fill(disk.free)
         #expect(disk.free == 0)

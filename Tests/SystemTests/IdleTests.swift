@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A service that waits costs nothing.
+/// An idle service uses no CPU.
 @Suite struct IdleTests {
     @Test func `No thread runs while a transfer waits for its origin`() async throws {
         let scene = try await Scene(configuration: [:])
@@ -14,8 +14,8 @@ import Testing
         try await expectStillness(scene)
     }
 
-    /// libcurl gives up on connecting when its alarm goes off, and has no other alarm then.
-    @Test func `No thread runs after a connection could not be made in time`() async throws {
+    /// libcurl ends a connection attempt when its timer fires, and has no other timer then.
+    @Test func `No thread runs after a connection timeout`() async throws {
         let (listener, port) = try Socket.listen(port: 0, backlog: 0)
         let only = try Socket.connect(port: port)
         let scene = try await Scene()
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// In clock ticks: the fields utime and stime of proc_pid_stat(5), counted after the name in brackets.
+    /// CPU time in clock ticks: the fields utime and stime of proc_pid_stat(5), counted after the name in brackets.
     private static func processorTime(of pid: Int32) -> Int? {
         guard let file = fopen("/proc/\(pid)/stat", "r") else { return nil }
         defer { fclose(file) }

@@ -1,27 +1,27 @@
 import Glibc
 import TestSupport
 
-/// A service on an island (`Tests/Egress/island.py`): a network of its own in which a connection to any address of the
-/// world would arrive, and is noted.
+/// A service on an island (`Tests/Egress/island.py`): a network of its own in which a connection to any address would
+/// arrive, and is recorded.
 final class Island: Sendable {
-    /// One connection that arrived where it should not, or where the test wanted it.
+    /// One connection that arrived, forbidden or expected.
     struct Arrival: Hashable {
         let address: String
         let port: Int
         let bytes: Int
     }
 
-    /// Ports at which the trap listens on every address.
+    /// Ports of the trap, on every address.
     static let trapPorts = [8000, 80, 443]
     static let trapPort = 8000
-    /// An address of a denied range that the operator allows: the redirector's.
+    /// An address in a denied range that the operator allows: the redirector's.
     static let redirector = "203.0.113.200:8080"
 
     let service: ServiceProcess
     private let folder: TemporaryFolder
 
-    /// Starts the service with the production policy. `places` are where the redirector leads, `names` what the name
-    /// server says: addresses, or `silent`. `options` are those of `resolv.conf`.
+    /// Starts the service with the production policy. `places` are the redirector's targets, `names` the name server's
+    /// answers: addresses, or `silent`. `options` are those of `resolv.conf`.
     init(places: [String], names: [String: JSON], options: String = "timeout:1 attempts:2") async throws {
         let folder = TemporaryFolder()
         let parts = Self.redirector.split(separator: ":").map(String.init)
@@ -42,7 +42,7 @@ final class Island: Sendable {
         ["/usr/bin/python3", "\(repository)/Tests/Egress/island.py", plan, report]
     }
 
-    /// Whether a network of one's own can be had here.
+    /// Whether the machine permits a network of one's own.
     static func canBeHad() async -> Bool {
         let folder = TemporaryFolder()
         let plan: JSON = [
@@ -53,7 +53,7 @@ final class Island: Sendable {
         return (try? await ChildProcess.run(command + ["/bin/true"])) != nil
     }
 
-    /// What arrived so far.
+    /// The connections that have arrived.
     var arrivals: [Arrival] {
         let text = String(decoding: readFile(folder.file("report")) ?? [], as: UTF8.self)
         return text.split(separator: "\n").compactMap { line in
@@ -62,7 +62,7 @@ final class Island: Sendable {
         }
     }
 
-    /// How often the address (IPv4) of each silent name was asked for so far.
+    /// The number of queries for the IPv4 address of each silent name.
     var questions: [String: Int] {
         let text = String(decoding: readFile(folder.file("report")) ?? [], as: UTF8.self)
         let names = text.split(separator: "\n").compactMap { line -> String? in
@@ -83,10 +83,10 @@ final class Island: Sendable {
 
 /// One row of `Tests/Egress/spellings.json`.
 struct Spelling: Sendable {
-    /// What a table says that a task gets.
+    /// The expected result of a task.
     enum Verdict: Equatable {
         case egress
-        /// Refused before there is a task.
+        /// Refused before a task is created.
         case unusable
         case error(Int)
 
@@ -109,7 +109,7 @@ struct Spelling: Sendable {
 
     func url(_ scheme: String = "http") -> String { "\(scheme)://\(text):\(Island.trapPort)/" }
 
-    /// Whether it is a number or an IPv6 literal, no name.
+    /// Whether the text is a number or an IPv6 literal, not a name.
     var isLiteral: Bool { text.utf8.allSatisfy { "0123456789abcdefABCDEFxX.:[]".utf8.contains($0) } }
 
     static func all() throws -> [Spelling] {

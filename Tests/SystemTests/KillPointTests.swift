@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// SIGKILL at chosen points: between what is done to files and the commit that tells of it.
+/// SIGKILL at chosen points: between operations on files and their commit.
 @Suite struct KillPointTests {
     private static let canCompile = access("/usr/bin/cc", X_OK) == 0
     private static let length = 300_000
@@ -16,16 +16,16 @@ import Testing
         return ["LD_PRELOAD": library, "KILL_AT_CONTROL": folder.file("kill")]
     }
 
-    /// Downloads to a destination, with a kill at a point, and looks at what the next life makes of it.
+    /// Downloads to a destination with a kill at a point, and checks the result of the next process.
     ///
-    /// - Returns: How often the origin was asked.
+    /// - Returns: The number of requests to the origin.
     private func move(
         to files: TemporaryFolder, replace: Bool, _ folder: TemporaryFolder, killedAt point: String
     ) async throws -> Int {
         let scene = try await Scene(
             ["--files-root", "out=\(files.path)"], environment: try await Self.killAt(in: folder))
         if replace { files.write([1, 2, 3], to: "a.bin") }
-        // Nothing of it could be continued.
+        // No resume point is possible.
         scene.origin.serve("/a", .generated(seed: 1, length: Self.length).with { $0.etag = nil })
         folder.write(Array(point.utf8), to: "kill")
         let destination: JSON = ["root": "out", "path": "a.bin", "replace": .bool(replace)]
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"), arguments: [false, true])
-    func `A kill between the move to a destination and its commit is as if there was none`(
+    func `A kill between the move to a destination and its commit has no effect`(
         _ replace: Bool
     ) async throws {
         let folder = TemporaryFolder()
@@ -61,7 +61,7 @@ import Testing
     @Test(
         .enabled(if: canCompile, "/usr/bin/cc is needed"),
         arguments: [("after rename a.bin", 1), ("before rename .urlsessiond-", 2)])
-    func `A kill on the way to another filesystem costs as little, and no copy is left there`(
+    func `A kill during a copy to another filesystem costs one attempt, and leaves no copy`(
         _ point: String, _ requests: Int
     ) async throws {
         let folder = TemporaryFolder()
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(.enabled(if: canCompile, "/usr/bin/cc is needed"))
-    func `A file of somebody else is never taken for the task's own`() async throws {
+    func `A foreign file is never mistaken for the task's own`() async throws {
         let folder = TemporaryFolder()
         let files = TemporaryFolder()
         let scene = try await Scene(
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(.enabled(if: !TestStore.isOnServer), .enabled(if: canCompile, "/usr/bin/cc is needed"))
-    func `A kill before the commit of a cancel leaves the task its bytes`() async throws {
+    func `A kill before the commit of a cancellation leaves the task its bytes`() async throws {
         let folder = TemporaryFolder()
         let scene = try await Scene(environment: try await Self.killAt(in: folder))
         let (gate, length) = (Gate(), 2 << 20)
@@ -111,14 +111,14 @@ import Testing
         #expect(Content.sha256(of: try await scene.content(number).body) == Content.sha256(seed: 1, length: length))
     }
     @Test(.enabled(if: !TestStore.isOnServer), .enabled(if: canCompile, "/usr/bin/cc is needed"))
-    func `A kill in the middle of a cancel of a running task has it go on with its bytes`() async throws {
+    func `A task resumes with its bytes after a kill during its cancellation`() async throws {
         let folder = TemporaryFolder()
         let scene = try await Scene(environment: try await Self.killAt(in: folder))
         let (gate, length) = (Gate(), 2 << 20)
         scene.origin.serve("/a", .generated(seed: 1, length: length), turns: [[.holdBody(after: 1 << 20, gate)]])
         let number = try await scene.download("/a")
         try await scene.waitUntilRecorded(1 << 20)
-        // The first commit of the cancel suspends the task, and nothing else is stored beside it.
+        // The first commit of the cancellation suspends the task, without any other change.
         folder.write(Array("after sync -wal".utf8), to: "kill")
         _ = try? await scene.api.post("/v1/sessions/s/tasks/\(number)/cancel", ["byProducingResumeData": true])
         #expect(try await scene.service.waitForExit() == .killed(SIGKILL))

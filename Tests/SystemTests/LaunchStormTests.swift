@@ -4,7 +4,8 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Section 12 under load: many launches, a receiver that fails, a service that is killed, a neighbour that is dead.
+/// docs/concepts.md "Launches, step by step" under load: many launches, a failing receiver, a killed service, a dead
+/// neighbour.
 ///
 /// With `SOAK=1` at full scale: 10,000 launches, 20 kills; 10,000 due launches of the dead neighbour.
 @Suite struct LaunchStormTests {
@@ -12,8 +13,7 @@ import Testing
 
     // MARK: Storm
 
-    @Test func `Launches survive a failing receiver and kills of the service, each under one identifier`() async throws
-    {
+    @Test func `Launches survive a failing receiver and kills of the service, each with one identifier`() async throws {
         let (count, kills) = Self.isSoak ? (10_000, 20) : (400, 3)
         let began = ContinuousClock.now
         let record = StormRecord(seed: 1)
@@ -44,7 +44,7 @@ import Testing
         }
         #expect(Set(told.values.flatMap(\.sessions)).count == count, "a session was launched twice")
         let duplicates = told.values.reduce(0) { $0 + $1.accepted - 1 }
-        // Only what was under way at a kill can have been answered in vain: four at a time.
+        // Only attempts in flight at a kill can be repeated after a response: four at a time.
         #expect(duplicates <= kills * 4)
         for number in 0..<count { try await Self.check("s\(number)", told, scene) }
         let failures = told.values.reduce(0) { $0 + $1.failed }
@@ -55,7 +55,7 @@ import Testing
                 + "\(duplicates) accepted again after a kill, 0 lost, \(ContinuousClock.now - began)")
     }
 
-    /// Makes a session with one download; what got no answer is asked for again.
+    /// Creates a session with one download; requests without a response are repeated.
     private static func order(_ number: Int, _ scene: Scene) async throws {
         let session = "/v1/sessions/s\(number)"
         try await persist("session \(number)") { try await scene.service.api.put(session, [:]).status < 300 }
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// Completes by calls what was not completed inline.
+    /// Completes with requests the launches that a response has not completed.
     private static func complete(_ record: StormRecord, _ scene: Scene) async throws {
         while !record.isOver {
             guard let launchId = record.nextToComplete() else {
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// Kills as deliveries come in, spread over the whole storm.
+    /// Kills the service as deliveries arrive, spread over the whole storm.
     private static func kill(_ kills: Int, of count: Int, _ record: StormRecord, _ scene: Scene) async throws {
         for kill in 1...kills {
             try await eventually("deliveries before kill \(kill)", within: .seconds(900)) {
@@ -89,8 +89,8 @@ import Testing
         }
     }
 
-    /// Sends again by hand what would wait for longer than 10 s, as somebody does who has repaired a receiver, until no
-    /// launch is open.
+    /// Redelivers launches that would wait for more than 10 s, like an operator of a repaired receiver, until no launch
+    /// is open.
     private static func hasten(_ count: Int, _ record: StormRecord, _ scene: Scene) async throws {
         defer { record.end() }
         try await eventually("all launches are completed", within: .seconds(1800)) {
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    /// A thousand open launches of each state at most.
+    /// Up to a thousand open launches of each state.
     private static func open(_ scene: Scene) async throws -> [JSON] {
         var found: [JSON] = []
         for state in ["pending", "delivering", "launched", "parked"] {
@@ -117,7 +117,7 @@ import Testing
         return found
     }
 
-    /// Repeats what a kill may have cut off until it is answered well.
+    /// Repeats a request that a kill may have interrupted until it succeeds.
     private static func persist(_ what: String, _ body: () async throws -> Bool) async throws {
         try await eventually(what, within: .seconds(300)) { (try? await body()) ?? false }
     }
@@ -134,7 +134,7 @@ import Testing
         return found
     }
 
-    /// The session's log tells its one task and its one launch, in that order.
+    /// The session's log has its one task and its one launch, in that order.
     private static func check(_ session: String, _ told: [String: StormRecord.Launch], _ scene: Scene) async throws {
         let answer = try await scene.service.api.get("/v1/sessions/\(session)/events?after=0")
         try #require(answer.status == 200, "\(answer.text)")
@@ -149,7 +149,7 @@ import Testing
 
     // MARK: A dead neighbour
 
-    @Test func `A dead receiver with a crowd of due launches delays no healthy one`() async throws {
+    @Test func `A dead receiver with many due launches delays no healthy one`() async throws {
         let (crowd, healthy) = (Self.isSoak ? 10_000 : 400, 100)
         let scene = try await Scene(["--log-level", "warning"], configuration: nil)
         scene.origin.serve("/t", .text("x"))
@@ -169,13 +169,14 @@ import Testing
         let deliveries = try await alive.waitForDelivery(count: healthy, within: .seconds(120))
         let took = ContinuousClock.now - began
         #expect(Set(deliveries.compactMap(\.id)).count == healthy)
-        // Each request to the dead one lasts 15 s, four at a time: its crowd alone would take `crowd / 4 * 15` s.
+        // Each request to the dead receiver lasts 15 s, four at a time: its launches alone would take `crowd / 4 * 15`
+        // s.
         #expect(took < .seconds(crowd / 4 * 15) / 10, "\(took)")
         let tried = Set(dead.deliveries.compactMap(\.id)).count
         #expect(tried > 0 && tried < crowd / 2, "\(tried)")
         #expect(try await Self.launches(scene, "state=delivering").count <= 4)
 
-        // Half a minute of failures opens the breaker: what was never tried waits as well, and nobody is charged.
+        // Half a minute of failures opens the circuit breaker: untried launches wait as well, without a charge.
         let waiting = try await eventually("the breaker opens", within: .seconds(120)) { () -> JSON? in
             let page = try await scene.api.get("/v1/launches?state=pending&limit=1000").json["items"].array ?? []
             let untried = page.filter { $0["attempts"].array?.isEmpty == true }
@@ -190,7 +191,7 @@ import Testing
                 + "\(tried) of the dead tried meanwhile")
     }
 
-    /// Makes sessions with one download each.
+    /// Creates sessions with one download each.
     private static func order(_ count: Int, with client: APIClient, _ scene: Scene) async throws {
         try await withThrowingTaskGroup { group in
             for worker in 0..<4 {
@@ -206,7 +207,7 @@ import Testing
     }
 }
 
-/// What a receiver answered to each launch, and what it still has to complete.
+/// A receiver's response to each launch, and its pending completions.
 private final class StormRecord: Sendable {
     struct Launch {
         var sessions: Set<String> = []
@@ -234,7 +235,7 @@ private final class StormRecord: Sendable {
     func told() -> [String: Launch] { state.withLock(\.launches) }
     func nextToComplete() -> String? { state.withLock { $0.toComplete.popLast() } }
 
-    /// Fails three of ten; completes two of three of the others inline.
+    /// Fails three of ten; completes two of three of the others in the response.
     func answer(_ delivery: Receiver.Delivery) -> Receiver.Answer {
         let isSigned = delivery.isSigned(with: devSecret)
         let session = delivery.json["data"]["sessionIdentifier"].string ?? ""

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 12: launches.
+/// docs/webhooks.md and docs/concepts.md "Launches, step by step".
 @Suite struct LaunchTests {
     private func finishTen(_ scene: Scene, _ receiver: Receiver) async throws -> Gate {
         let gate = Gate()
@@ -15,7 +15,7 @@ import Testing
         return gate
     }
 
-    /// Finishes a download of a service whose launches go to `receiver`, and waits for the first of them.
+    /// Finishes a download of a service whose launches go to `receiver`, and waits for the first one.
     private func finishOne(
         _ receiver: Receiver, _ more: [String: JSON] = [:]
     ) async throws -> (scene: Scene, delivery: Receiver.Delivery, path: String) {
@@ -52,13 +52,13 @@ import Testing
         try await stays("one launch", for: .seconds(2)) { receiver.deliveries.count == 1 }
     }
 
-    @Test func `A receiver has as long to answer as the operator says`() async throws {
+    @Test func `A receiver may respond until the operator's deadline`() async throws {
         let scene = try await Scene(["--webhook-timeout", "1s"])
         let receiver = try Receiver(answers: [.hang])
         try await scene.launches(to: receiver)
         scene.origin.serve("/a", .text("x"))
         try await scene.completed(try await scene.download("/a"))
-        // Fifteen seconds would be as long as the test waits for.
+        // Fifteen seconds would exceed the test's limit.
         let attempt = try await eventually("a failed attempt", within: .seconds(12)) {
             try await scene.launches().first.flatMap { $0["attempts"].array?.first }
         }
@@ -68,7 +68,7 @@ import Testing
         #expect(refused.status != .exited(0) && refused.errors.contains("webhook-timeout"), "\(refused.errors)")
     }
 
-    @Test func `A launch is completed by a call, and causes no other`() async throws {
+    @Test func `A launch is completed by a request, and causes no other`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -97,7 +97,7 @@ import Testing
         #expect(try await receiver.waitForDelivery(count: 2)[1].id != delivery.id)
     }
 
-    @Test func `A launch is completed inline`() async throws {
+    @Test func `A launch is completed by its response`() async throws {
         let receiver = try Receiver { _ in .json(["completed": true]) }
         let (scene, delivery, _) = try await finishOne(receiver)
         try await eventually("it is completed") {
@@ -109,7 +109,7 @@ import Testing
         try await stays("one launch", for: .seconds(6)) { receiver.deliveries.count == 1 }
     }
 
-    @Test func `A completion in part is followed by another launch`() async throws {
+    @Test func `A partial completion is followed by another launch`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -122,7 +122,7 @@ import Testing
         #expect(second.json["data"]["pendingEvents"].int ?? 0 > 0)
     }
 
-    @Test func `A failed delivery is sent again, the same to the byte`() async throws {
+    @Test func `A failed delivery is repeated, identical to the byte`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver(answers: [.status(500), .launched])
         try await scene.launches(to: receiver)
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(arguments: ["close", "redirect", "gone", "busy"])
-    func `Answers that are no launch are failures`(_ kind: String) async throws {
+    func `Unsuccessful responses are failures`(_ kind: String) async throws {
         let scene = try await Scene()
         let target = try Receiver()
         let answers: [String: Receiver.Answer] = [
@@ -177,17 +177,17 @@ import Testing
         #expect(late.status == 200 && late.json["state"] == "completed", "\(late.text)")
     }
 
-    @Test func `A late completion still acknowledges, and spares the retry`() async throws {
+    @Test func `A late completion still acknowledges, and makes the retry unnecessary`() async throws {
         let receiver = try Receiver(answers: [.status(503, [("Retry-After", "15")])])
         let (scene, _, path) = try await finishOne(receiver)
         try await eventually("it waits for its retry") { try await scene.api.get(path).json["state"] == "pending" }
         let late = try await scene.api.post("\(path)/complete", [:])
-        // That no retry follows is shown by DeliveryTests, where the clock is the test's.
+        // DeliveryTests shows that no retry follows, with the test's own clock.
         #expect(late.status == 200 && late.json["state"] == "completed", "\(late.text)")
         #expect(receiver.deliveries.count == 1)
     }
 
-    @Test func `A kill while delivering sends the same launch again`() async throws {
+    @Test func `A kill during delivery sends the same launch again`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         let receiver = try Receiver { $0.number == 1 ? .hold(gate) : .launched }
@@ -203,7 +203,7 @@ import Testing
         try await stays("no third", for: .seconds(2)) { receiver.deliveries.count == 2 }
     }
 
-    @Test func `A kill after the launch keeps it launched`() async throws {
+    @Test func `A launch stays launched after a kill`() async throws {
         let receiver = try Receiver()
         let (scene, _, path) = try await finishOne(receiver)
         try await eventually("it is launched") { try await scene.api.get(path).json["state"] == "launched" }
@@ -213,7 +213,7 @@ import Testing
         try await stays("no second", for: .seconds(6)) { receiver.deliveries.count == 1 }
     }
 
-    @Test func `An attached client is not launched, a detached one after the grace`() async throws {
+    @Test func `An attached client is not launched, a detached one is after the grace period`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -229,7 +229,7 @@ import Testing
         try await stays("one launch", for: .seconds(1)) { receiver.deliveries.count == 1 }
     }
 
-    @Test func `A client that drained everything is not launched`() async throws {
+    @Test func `A client that has acknowledged all events is not launched`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -242,7 +242,7 @@ import Testing
         try await stays("no launch", for: .seconds(8)) { receiver.deliveries.isEmpty }
     }
 
-    @Test func `A long poll that vanished stops counting as attached`() async throws {
+    @Test func `A disconnected long poll no longer counts as attached`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -273,7 +273,7 @@ import Testing
         try await stays("no other", for: .seconds(7)) { receiver.deliveries.count == 1 }
     }
 
-    @Test func `A client that attaches by itself supersedes a pending launch`() async throws {
+    @Test func `A client that attaches without a launch supersedes a pending launch`() async throws {
         let receiver = try Receiver(answers: [.status(503, [("Retry-After", "15")]), .launched])
         let (scene, delivery, path) = try await finishOne(receiver)
         try await eventually("it waits") { try await scene.api.get(path).json["state"] == "pending" }
@@ -286,7 +286,7 @@ import Testing
         #expect(next.id != delivery.id)
     }
 
-    @Test func `Without an address a launch is parked until there is one`() async throws {
+    @Test func `Without a URL a launch is parked until there is one`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"))
         try await scene.completed(try await scene.download("/a"))
@@ -300,7 +300,7 @@ import Testing
         #expect(try await receiver.waitForDelivery().first?.id == launch["launchId"].string)
     }
 
-    @Test func `A session that sends no launch events sends none`() async throws {
+    @Test func `A session without launch events has no launches`() async throws {
         let scene = try await Scene(configuration: ["sessionSendsLaunchEvents": false])
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -311,14 +311,14 @@ import Testing
         #expect(try await scene.events().count == 3)
     }
 
-    @Test func `A launch carries the first events where asked`() async throws {
+    @Test func `A launch contains the first events if configured`() async throws {
         let receiver = try Receiver()
         let (scene, delivery, _) = try await finishOne(receiver, ["includeEvents": 2])
         let events = try await scene.events()
         #expect(delivery.json["data"]["events"] == .array(Array(events.prefix(2))), "\(delivery.json)")
     }
 
-    @Test func `A cause during an open launch sends nothing more`() async throws {
+    @Test func `A further reason during an open launch sends no webhook`() async throws {
         let receiver = try Receiver()
         let (scene, delivery, _) = try await finishOne(receiver)
         try await scene.completed(try await scene.download("/a"))
@@ -345,7 +345,7 @@ import Testing
         #expect(try await list("kind=app.performFetch,session.handleEvents") == both)
         #expect(try await list("kind=webhook.ping,session.handleEvents&state=completed,launched") == [both[0]])
         #expect(try await list("state=pending,parked") == [])
-        // As clients send lists that openapi-python-client writes.
+        // Lists in the form of openapi-python-client.
         #expect(try await list("state=launched&state=pending,completed&limit=2") == both)
         expectProblem(try await scene.api.get("/v1/launches?session=s&session=s"), 422, "invalid-value")
         for query in ["state=launched,", "state=launched,asleep", "kind=session.handleEvents,launched"] {
@@ -355,7 +355,7 @@ import Testing
         }
     }
 
-    @Test func `Redeliver sends an open launch now`() async throws {
+    @Test func `Redelivery sends an open launch now`() async throws {
         let receiver = try Receiver(answers: [.status(503, [("Retry-After", "3600")]), .launched])
         let (scene, delivery, path) = try await finishOne(receiver)
         try await eventually("it waits") { try await scene.api.get(path).json["state"] == "pending" }

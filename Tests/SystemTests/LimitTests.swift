@@ -1,14 +1,14 @@
 import TestSupport
 import Testing
 
-/// Section 16 and the limits of a session, seen from the origin's side.
+/// docs/transfers.md "Concurrency" and the limits of a session, seen from the origin.
 @Suite struct LimitTests {
-    /// Downloads under way, each in its session.
+    /// Concurrent downloads, each in its own session.
     private struct Flow {
         let scene: Scene
         let tasks: [(session: String, number: Int)]
 
-        /// Bytes received so far by each.
+        /// The received bytes of each.
         func received() async throws -> [Int] {
             var counts: [Int] = []
             for (session, number) in tasks {
@@ -17,7 +17,7 @@ import Testing
             return counts
         }
 
-        /// Bytes a second of all together, over three seconds or more.
+        /// The total rate in bytes a second, over three seconds or more.
         func rate() async throws -> Double {
             let (start, before) = (ContinuousClock.now, try await received())
             try await Task.sleep(for: .seconds(3))
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `A session's bandwidth holds, and can be changed while bytes flow`() async throws {
+    @Test func `A session's bandwidth limit applies, and can be changed during a transfer`() async throws {
         let scene = try await Scene(configuration: ["bandwidthLimit": 100_000])
         let length = 8_000_000
         var tasks: [(String, Int)] = []
@@ -36,7 +36,7 @@ import Testing
         }
         let flow = Flow(scene: scene, tasks: tasks)
         try await eventually("both flow") { try await flow.received().allSatisfy { $0 > 0 } }
-        // A second's worth may come at once.
+        // The first second's bytes may arrive at once.
         let low = try await flow.rate()
         #expect(low > 10_000 && low < 220_000, "\(low) bytes a second")
         expect(try await scene.api.patch("/v1/sessions/s", ["bandwidthLimit": 600_000]), 200)
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `A time window limits all sessions together, from one moment to the next`() async throws {
+    @Test func `A time window limits all sessions together, from its begin to its end`() async throws {
         let scene = try await Scene(configuration: nil)
         scene.origin.serve(
             "/a", .generated(seed: 2, length: 60_000_000), always: [.trickle(size: 20_000, pause: .milliseconds(10))])
@@ -66,7 +66,7 @@ import Testing
         try await eventually("the window holds both back") { try await flow.rate() < 220_000 }
         let before = try await flow.received()
         #expect(try await flow.rate() < 220_000)
-        // Held back, not stopped.
+        // Slowed down, but not stopped.
         try await eventually("both go on") {
             try await zip(flow.received(), before).allSatisfy { $0 > $1 }
         }
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(.enabled(if: Nginx.isAvailable, "nginx and openssl are needed"))
-    func `On HTTP 2 a host has no more transfers at a time than the session allows`() async throws {
+    func `With HTTP/2 a host has at most the session's limit of transfers at a time`() async throws {
         let scene = try await Scene(configuration: ["httpMaximumConnectionsPerHost": 3])
         let nginx = try await Nginx(
             "location / { proxy_pass http://127.0.0.1:\(scene.origin.port); proxy_buffering off; }")
@@ -104,7 +104,7 @@ import Testing
         #expect(metrics.contains { $0["data"]["transactionMetrics"][0]["isReusedConnection"] == true })
     }
 
-    @Test func `A session with much to do at a host leaves another its turn there`() async throws {
+    @Test func `A session with many tasks at a host leaves slots to another session there`() async throws {
         let scene = try await Scene(["--max-transfers-per-host", "2"])
         try await scene.makeSession("t")
         let gate = Gate()
@@ -124,7 +124,7 @@ import Testing
         #expect(try await scene.settled()["taskCounts"]["succeeded"] == 60)
     }
 
-    @Test func `A head of 200 KiB is read, one of 300 KiB ends the task`() async throws {
+    @Test func `A head of 200 KiB is read, and one of 300 KiB fails the task`() async throws {
         let scene = try await Scene()
         for (path, lines) in [("/large", 2000), ("/huge", 3000)] {
             let fields = (0..<lines).map { "X-\($0 + 1000): \(String(repeating: "v", count: 92))\r\n" }.joined()

@@ -1,13 +1,13 @@
 import TestSupport
 import Testing
 
-/// What an operator reads: the story of each task, and each request where that was asked for.
+/// The operator's log: the lines of each task, and of each request if configured.
 @Suite struct LogTests {
     private func lines(_ scene: Scene, _ matches: (JSON) -> Bool) -> [JSON] {
         scene.service.errors.split(separator: "\n").compactMap { try? JSON(parsing: Array($0.utf8)) }.filter(matches)
     }
 
-    @Test func `A task's story is told under the names that its app knows`() async throws {
+    @Test func `The log lines of a task have the names that its app uses`() async throws {
         let scene = try await Scene(configuration: [
             "retryPolicy": ["statusCodes": [503], "maximumAttempts": 4, "initialDelay": 0.1, "maximumDelay": 0.1]
         ])
@@ -35,7 +35,7 @@ import Testing
         #expect(!scene.service.errors.contains("secret"))
     }
 
-    @Test func `A task that is cancelled ends its story with why`() async throws {
+    @Test func `The last log line of a cancelled task has the reason`() async throws {
         let scene = try await Scene()
         let task = try await scene.create(scene.downloadOf("/a", ["state": "suspended"]))
         let number = try #require(task["taskIdentifier"].int)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `Each request is told at debug by its X-Request-Id`() async throws {
+    @Test func `Each request is logged at debug level with its X-Request-Id`() async throws {
         let scene = try await Scene(["--log-level", "debug"])
         let answer = try await scene.api.get(
             "/v1/sessions/none?limit=secret", headers: [("X-Request-Id", "my-request")])

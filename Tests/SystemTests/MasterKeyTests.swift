@@ -4,7 +4,7 @@ import Testing
 
 /// A database and the key of its secrets belong together.
 @Suite struct MasterKeyTests {
-    /// A data folder with a finished task, left by a service that ended.
+    /// A data folder with a finished task, after the end of its service.
     private func leftBehind() async throws -> TemporaryFolder {
         let data = TemporaryFolder()
         let scene = try await Scene(data: data)
@@ -14,7 +14,7 @@ import Testing
         return data
     }
 
-    /// Starts the service on a folder and expects it to refuse.
+    /// Starts the service on a folder and expects a refusal.
     private func expectRefusal(_ data: TemporaryFolder) async throws {
         let result = try await ServiceProcess.run(
             ["serve", "--dev", "--listen", "127.0.0.1:0", "--data-dir", data.file("data")])

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What `task.didFinishCollectingMetrics` says of each request, as `URLSessionTaskMetrics` does.
+/// The data of `task.didFinishCollectingMetrics` for each request, as in `URLSessionTaskMetrics`.
 @Suite struct MetricsTests {
     private static let members: Set<String> = [
         "url", "statusCode", "error", "offset", "fetchStartDate", "domainLookupStartDate", "domainLookupEndDate",
@@ -12,7 +12,7 @@ import Testing
         "countOfRequestBodyBytesSent", "countOfResponseHeaderBytesReceived", "countOfResponseBodyBytesReceived",
     ]
 
-    /// In the order in which they happen.
+    /// The dates in order of time.
     private static let dates = [
         "fetchStartDate", "domainLookupStartDate", "domainLookupEndDate", "connectStartDate",
         "secureConnectionStartDate", "secureConnectionEndDate", "connectEndDate", "requestStartDate", "requestEndDate",
@@ -22,7 +22,7 @@ import Testing
     private static let connection: Set<String> = ["connectStartDate", "connectEndDate"]
     private static let security: Set<String> = ["secureConnectionStartDate", "secureConnectionEndDate"]
 
-    /// The transactions of a task once it completed, with what holds for all of them checked.
+    /// The transactions of a completed task, after common checks.
     private func transactions(
         of number: Int, in session: String = "s", _ scene: Scene, redirects: Int = 0,
         location: SourceLocation = #_sourceLocation
@@ -45,7 +45,7 @@ import Testing
         return all
     }
 
-    /// Expects a request that was answered, whose dates are those of a whole exchange without `missing`.
+    /// Expects a request with a response, whose dates are those of a whole exchange without `missing`.
     private func expectWhole(
         _ one: JSON, without missing: Set<String>, _ status: Int = 200, location: SourceLocation = #_sourceLocation
     ) {
@@ -59,7 +59,7 @@ import Testing
             "\(one)", sourceLocation: location)
     }
 
-    @Test func `A new connection, a used one, a name, a redirect and an upload are each measured`() async throws {
+    @Test func `A new connection, a reused one, a name, a redirect and an upload are each measured`() async throws {
         let scene = try await Scene(configuration: ["httpMaximumConnectionsPerHost": 1])
         scene.origin.serve("/a", .generated(seed: 1, length: 50_000), always: [.delayHead(.milliseconds(20))])
         scene.origin.serve("/r", .text("x"), always: [.redirect("/a")])
@@ -97,7 +97,7 @@ import Testing
         #expect(last["countOfRequestBodyBytesSent"] == 30_000, "\(last)")
     }
 
-    @Test func `Attempts that failed say how far they came`() async throws {
+    @Test func `The metrics of failed attempts show their last phase`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]])
         let gone = try OriginServer()
         let port = gone.port
@@ -133,7 +133,7 @@ import Testing
         for (type, port) in [("http", scene.origin.port), ("socks5", socks.port)] {
             let proxy: JSON = ["type": .string(type), "host": "127.0.0.1", "port": .integer(Int(port))]
             try await scene.makeSession(type, ["proxy": proxy])
-            // The origin understands what a proxy is asked.
+            // The origin also understands requests to a proxy.
             let number = try await scene.download("/a", in: type)
             let one = try #require(try await transactions(of: number, in: type, scene).last)
             #expect(one["isProxyConnection"] == true && one["remotePort"].int == Int(port), "\(one)")
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test(.enabled(if: Nginx.isAvailable, "nginx and openssl are needed"), arguments: [Nginx.Manner.http2, .secure])
-    func `TLS has its own times, version and cipher`(_ manner: Nginx.Manner) async throws {
+    func `TLS has its own times, version and cipher in the metrics`(_ manner: Nginx.Manner) async throws {
         let nginx = try await Nginx("location = /r { return 302 /a; }")
         nginx.folder.write(Content.bytes(seed: 1, length: 10_000), to: "www/a")
         let scene = try await Scene(configuration: ["httpMaximumConnectionsPerHost": 1])

@@ -19,7 +19,7 @@ import Testing
         ]
     }
 
-    @Test func `Tasks, events and contents move along, and what waited goes on`() async throws {
+    @Test func `Tasks, events and contents are moved, and waiting tasks resume`() async throws {
         let data = TemporaryFolder()
         let scene = try await Scene(data: data)
         scene.origin.serve("/small", .text("small"))
@@ -56,7 +56,7 @@ import Testing
         #expect(try await back.content(next).text == "small")
     }
 
-    @Test func `What is there already is not written over`() async throws {
+    @Test func `Existing data is not overwritten`() async throws {
         let data = TemporaryFolder()
         let service = try await ServiceProcess(data: data)
         try await Self.carry("export", data.file("one"), data, [])
@@ -72,7 +72,7 @@ import Testing
         #expect(none.status == .exited(64) && none.errors.contains("usage"), "\(none.errors)")
     }
 
-    @Test func `An export that is not as it was written is refused`() async throws {
+    @Test func `A damaged export is refused`() async throws {
         let data = TemporaryFolder()
         let scene = try await Scene(data: data)
         scene.origin.serve("/small", .text("small"))

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// What naive versions miss, as ``AcceptanceTests`` lists it: the scenes that fit nowhere else.
+/// Lines of ``AcceptanceTests`` that no other suite covers.
 @Suite struct NaiveTests {
     @Test func `No event of a task follows its completion on any stream`() async throws {
         let scene = try await Scene()
@@ -33,14 +33,14 @@ import Testing
         }
     }
 
-    @Test func `A trickling body is ended by the resource timeout`() async throws {
+    @Test func `The resource timeout ends a trickling body`() async throws {
         let scene = try await Scene(configuration: ["timeoutIntervalForResource": 3, "timeoutIntervalForRequest": 60])
         scene.origin.serve("/a", .text("x"), always: [.endless, .trickle(size: 2, pause: .milliseconds(200))])
         let task = try await scene.completed(try await scene.download("/a"))
         #expect(task["outcome"] == "failed" && task["error"]["code"] == -1001, "\(task)")
     }
 
-    @Test func `Below the floor of free disk new content waits and writes are refused`() async throws {
+    @Test func `Below the floor of free disk space new content waits and writes are refused`() async throws {
         let data = TemporaryFolder()
         let first = try await Scene(data: data)
         first.origin.serve("/a", .generated(seed: 1, length: 300_000))

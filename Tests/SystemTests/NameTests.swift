@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 
-/// Name servers that do not answer: whose names they are waits, and nobody else.
-// Its services are in a network of their own, where no server of a test is.
+/// Name servers that do not answer delay only the app that uses their names.
+// The services run in a network of their own, without servers of other tests.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct NameTests {
     private static let crowd = 60
     private static let hooks = 6
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(.enabled("a network of one's own is needed (unshare -rmn, ip, python3)") { await Island.canBeHad() })
-    func `The silent names of one app delay neither another's transfer nor its webhook`() async throws {
+    func `Unanswered host names of one app delay neither another app's transfer nor its webhook`() async throws {
         // Each look-up is silent for half a minute.
         let island = try await Island(places: [], names: Self.names, options: "timeout:30 attempts:1")
         let crowd = try await makeApp(island, "crowd")
@@ -68,7 +68,7 @@ import Testing
             try await other.get("/v1/launches").json["items"].array?.first { $0["attempts"].array?.isEmpty == false }
         }
         #expect(launch["attempts"][0]["statusCode"] == 200, "\(launch)")
-        // All that while no look-up of the crowd came to an end.
+        // Meanwhile no look-up of the crowd ended.
         let waiting = try await crowd.get("/v1/sessions/s/tasks?limit=1000").json["items"].array ?? []
         #expect(waiting.map { $0["attempts"]["last"] } == Array(repeating: .null, count: Self.crowd))
 

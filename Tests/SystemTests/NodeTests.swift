@@ -1,11 +1,11 @@
 import TestSupport
 import Testing
 
-/// The nodes of a service as its operator sees them, and what a node does of the service's work.
+/// The nodes of a service as its operator sees them, and their roles.
 @Suite struct NodeTests {
     private static let all: JSON = ["api", "transfer", "launch"]
 
-    /// The only node, once it has said how it is.
+    /// The only node, once it has published its figures.
     private func node(_ scene: Scene) async throws -> JSON {
         try await eventually("the node is listed") { () -> JSON? in
             let answer = try await scene.admin.get("/v1/nodes")
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func `A service alone is a node`() async throws {
+    @Test func `A single service is one node`() async throws {
         let scene = try await Scene(["--max-transfers", "7"], configuration: nil)
         let node = try await node(scene)
         #expect((node["id"] == "local") != TestStore.isOnServer, "\(node)")
@@ -29,7 +29,7 @@ import Testing
         #expect(start.hasPrefix("20") && start <= heartbeat, "\(node)")
     }
 
-    @Test func `Nodes are the operator's, and only those that are there`() async throws {
+    @Test func `The operator lists the existing nodes`() async throws {
         let scene = try await Scene(configuration: nil)
         let path = "/v1/nodes/\(try await node(scene)["id"].string ?? "")/drain"
         expectProblem(try await scene.api.get("/v1/nodes"), 403, "insufficient-scope")
@@ -41,7 +41,7 @@ import Testing
         #expect(try await node(scene)["state"] == "active")
     }
 
-    @Test func `A drained node hands over what it has, takes nothing more, and still answers`() async throws {
+    @Test func `A drained node hands over its work, claims no more, and still answers requests`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.hold(gate)]])
@@ -75,7 +75,7 @@ import Testing
         expectSound(try await scene.events())
     }
 
-    @Test func `Roles are some of three, and fewer than all are for nodes that share a store`() async throws {
+    @Test func `A node has one or more of three roles, and fewer than all only with a shared store`() async throws {
         func check(_ words: String..., environment: [String: String] = [:]) async throws -> (Bool, String) {
             let result = try await ServiceProcess.run(["check-config"] + words, environment: environment)
             #expect(result.status == .exited(0) || result.status == .exited(64), "\(result)")
@@ -88,7 +88,7 @@ import Testing
         }
         for words in ["api", "transfer,launch"] {
             let (isTaken, text) = try await check("--roles", words)
-            #expect(!isTaken && text.contains("roles: are shared among nodes, which need --store"), "\(text)")
+            #expect(!isTaken && text.contains("roles: require --store"), "\(text)")
         }
         for (words, told) in [
             ("api", "api"), ("launch,api", "api,launch"), ("transfer,launch,api", "api,transfer,launch"),
@@ -101,13 +101,13 @@ import Testing
     }
 
     @Test(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
-    func `A node does what its roles say, and leaves the rest to others`() async throws {
+    func `A node acts in its roles only`() async throws {
         let database = try await SharedPostgreSQL.database()
         let receiver = try Receiver { _ in .json(["completed": true]) }
         let data = TemporaryFolder()
         let store = ["--store", database.connection]
 
-        // One after the other in the same place: each sees what the one before has left.
+        // One after the other in the same place: each has the state of the one before.
         let front = try await Scene(store + ["--roles", "api"], data: data)
         try await front.launches(to: receiver)
         front.origin.serve("/a", .generated(seed: 1, length: 10))
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
-    func `Of two processes of one name the one that lost its place soon says so and ends`() async throws {
+    func `Of two processes of one name the one that lost its place reports so and ends`() async throws {
         let database = try await SharedPostgreSQL.database()
         let first = try await ServiceProcess(["--store", database.connection])
         let copy = TemporaryFolder()

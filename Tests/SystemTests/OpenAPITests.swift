@@ -3,9 +3,10 @@ import Core
 import TestSupport
 import Testing
 
-/// `openapi.yaml` is true: every path, every method, the members and statuses of real answers, and the webhooks.
+/// `openapi.yaml` matches the service: every path, every method, the members and statuses of real responses, and the
+/// webhooks.
 @Suite struct OpenAPITests {
-    @Test func `The description that is served is the one in the repository`() async throws {
+    @Test func `The served description is that of the repository`() async throws {
         let scene = try await Scene(configuration: nil)
         let served = try await scene.api.with(key: nil).get("/openapi.json")
         #expect(served.status == 200 && served.body == Contract.embedded())
@@ -14,7 +15,7 @@ import Testing
         #expect(yaml.status == 200 && yaml.text.contains("openapi: 3.1.0"))
     }
 
-    @Test func `What is not described is noticed`() throws {
+    @Test func `Undescribed responses are detected`() throws {
         func answer(_ status: Int, _ body: JSON) -> APIClient.Answer {
             var fields = HTTPFields()
             fields.append("Content-Type", "application/json")
@@ -31,13 +32,13 @@ import Testing
         #expect(Contract.shared.faults("PUT", "/healthz", answer(200, good)).count == 1)
     }
 
-    @Test func `Every described route is served, and nothing else on its path`() async throws {
+    @Test func `Every described route is served, and no other method on its path`() async throws {
         let scene = try await Scene(configuration: nil)
         let client = scene.api.with(key: nil)
         for operation in Contract.shared.operations {
             let path = Self.path(of: operation.pattern)
             let answer = try await client.send(operation.method, path, body: [])
-            // Without a key the route itself answers, before it looks for anything.
+            // Without a key the route itself responds, before any look-up.
             let isThere = operation.isOpen ? (200...299).contains(answer.status) : answer.status == 401
             #expect(isThere, "\(operation.method) \(operation.pattern): \(answer.status) \(answer.text)")
         }
@@ -89,7 +90,7 @@ import Testing
     }
 }
 
-/// One walk through the whole API; every answer is heard by `observe`.
+/// One tour through the whole API; `observe` gets every response.
 private struct Tour {
     let scene: Scene
     let receiver: Receiver
@@ -125,6 +126,8 @@ private struct Tour {
         try await api.post("/v1/app/webhook/ping")
         try await api.post("/v1/app/webhook/secret/rotate", ["gracePeriod": 60])
         try await api.delete("/v1/app/webhook/secret/previous")
+        try await api.get("/v1/cache")
+        try await api.delete("/v1/cache?url=https%3A%2F%2Fa.example%2F")
         try await api.post("/v1/app/force-quit")
         try await api.post("/v1/app/activate")
     }
@@ -305,13 +308,13 @@ private struct Tour {
         try await api.delete("/v1/sessions/s")
     }
 
-    /// The last: nothing is transferred afterwards.
+    /// The last call: no transfer runs afterwards.
     func drain() async throws {
         let node = try await admin.get("/v1/nodes").json["items"][0]["id"].string ?? ""
         try await admin.post("/v1/nodes/\(node)/drain")
     }
 
-    /// Holds what the receiver got against the webhooks of the description.
+    /// Compares the receiver's webhooks with the description.
     func checkWebhooks() {
         let webhooks = Contract.shared.schema.document["webhooks"].object ?? [:]
         let deliveries = receiver.deliveries

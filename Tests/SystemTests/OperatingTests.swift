@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What operators rely on: the health check, a log that nobody reads, memory that clients cannot drive up.
+/// Operation: the health check, a log without a reader, memory that clients cannot exhaust.
 @Suite struct OperatingTests {
     private func check(_ words: String..., environment: [String: String] = [:]) async throws
         -> ServiceProcess.ExitStatus
@@ -11,7 +11,7 @@ import Testing
         try await ServiceProcess.run(["healthcheck"] + words, environment: environment).status
     }
 
-    @Test func `The health check finds names, IPv6 and what the listener's setting says`() async throws {
+    @Test func `The health check accepts names, IPv6 and the listener's setting`() async throws {
         let four = try await ServiceProcess()
         let six = try await ServiceProcess(["--listen", "[::1]:0"])
         #expect(try await check("http://localhost:\(four.port)") == .exited(0))
@@ -34,7 +34,7 @@ import Testing
     @Test(arguments: [
         "serve", "check-config", "backup", "export", "import", "healthcheck", "man", "help", "version",
     ])
-    func `Each command tells about itself, and does nothing else`(_ command: String) async throws {
+    func `Each command prints its help, and does nothing else`(_ command: String) async throws {
         let folder = TemporaryFolder()
         for words in [[command, "--help"], [command, "--data-dir", folder.file("data"), "-h"]] {
             let ended = try await ServiceProcess.run(words)
@@ -50,7 +50,7 @@ import Testing
         #expect(calls.contains { $0.hasPrefix("urlsessiond \(command == "version" ? "--version" : command)") })
     }
 
-    @Test func `The health check speaks TLS where the listener does`() async throws {
+    @Test func `The health check uses TLS if the listener does`() async throws {
         let folder = TemporaryFolder()
         let (certificate, key) = (folder.file("c.pem"), folder.file("k.pem"))
         try await ChildProcess.run([
@@ -67,7 +67,7 @@ import Testing
         #expect(try await check("http://localhost:\(service.port)") == .exited(1))
     }
 
-    @Test func `A hangup renews certificate, operator's key and log level, and refuses what is bad`() async throws {
+    @Test func `SIGHUP renews certificate, operator's key and log level, and refuses invalid ones`() async throws {
         let folder = TemporaryFolder()
         let (certificate, key, adminKey) = (folder.file("c.pem"), folder.file("k.pem"), folder.file("admin.key"))
         func issue(_ name: String, key: String) async throws {
@@ -86,7 +86,7 @@ import Testing
                 "--tls-certificate", certificate, "--tls-key", key, "--config", folder.file("settings.json"),
                 "--admin-key-file", adminKey,
             ], dev: false)
-        /// What curl sees: the answer, its status, and the certificates that came with it.
+        /// curl's output: the response, its status, and the server's certificates.
         func curl(_ path: String, _ more: String...) async throws -> String {
             let output = try await ChildProcess.run(
                 ["/usr/bin/curl", "-q", "-ks", "--noproxy", "*", "-w", "\n%{http_code}\n%{certs}"] + more
@@ -105,7 +105,7 @@ import Testing
         #expect(try await call("/v1/sessions/s/tasks", "-d", task).contains("\n201\n"))
         // One request is held across the renewal.
         async let held = call("/v1/sessions/s/tasks/1?wait=60", "-X", "GET")
-        // All metrics are more than a pipe takes.
+        // All metrics are longer than a pipe's buffer.
         let count = "curl -qks --noproxy '*' -H \"$1\" \"$2\" | grep '^urlsessiond_http_requests_held '"
         let metrics = "https://127.0.0.1:\(service.port)/metrics"
         try await eventually("the request is held") {
@@ -132,22 +132,22 @@ import Testing
         write("short\n", to: "admin.key")
         service.signal(SIGHUP)
         try await eventually("both are refused") {
-            service.errors.contains("new certificate is refused")
-                && service.errors.contains("new operator's key is refused")
+            service.errors.contains("new certificate is invalid")
+                && service.errors.contains("new operator's key is invalid")
         }
         #expect(try await curl("/healthz").contains("second.example"))
         #expect(try await curl("/v1/apps", "-H", admin("second")).contains("\n200\n"))
         write(#"{"log-level": "loud"}"#, to: "settings.json")
         service.signal(SIGHUP)
-        try await eventually("faults are told") { service.errors.contains("nothing was read again") }
+        try await eventually("faults are told") { service.errors.contains("no file was read again") }
         #expect(try await service.terminate() == .exited(0))
     }
 
-    @Test func `A service that is asked to end at the very moment it listens ends in order`() async throws {
+    @Test func `A service that gets SIGTERM as it begins to listen ends in order`() async throws {
         try await withThrowingTaskGroup { group in
             for _ in 0..<20 {
                 group.addTask {
-                    // Whoever reads the line asks at once, before anybody else hears of it.
+                    // The reader of the line reacts at once, before any other process.
                     let script = #"mkfifo "$0"; (read -r line; kill $$; echo "$line") <"$0" & exec "$@" >"$0""#
                     let data = TemporaryFolder()
                     let service = try await ServiceProcess(
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `A full pipe behind standard error holds up nobody`() async throws {
+    @Test func `A full pipe at standard error delays no request`() async throws {
         let folder = TemporaryFolder()
         let pipe = folder.file("log")
         #expect(mkfifo(pipe, 0o600) == 0)
@@ -172,7 +172,7 @@ import Testing
         let service = try await ServiceProcess(wrapper: ["/bin/sh", "-c", "exec 2>'\(pipe)'; exec \"$@\"", "sh"])
         let receiver = try Receiver()
         #expect(try await service.api.patch("/v1/app", ["webhook": ["url": .string(receiver.url)]]).status == 200)
-        // Each ping is a line of the log.
+        // Each ping is a log line.
         for _ in 0..<60 {
             let answer = try await service.api.send("POST", "/v1/app/webhook/ping", body: [], within: .seconds(20))
             #expect(answer.status == 200)
@@ -184,12 +184,12 @@ import Testing
             if count > 0 { text += String(decoding: bytes[..<count], as: UTF8.self) }
             return text.split(separator: "\n").count { $0.contains("webhook pinged") } == 60
         }
-        // Nobody reads the farewell; it is waited for only so long.
+        // The last lines have no reader; the wait for it has a limit.
         for _ in 0..<60 { _ = try await service.api.post("/v1/app/webhook/ping") }
         #expect(try await service.terminate(within: .seconds(30)) == .exited(0))
     }
 
-    @Test func `Lines that are no tasks cost no memory`() async throws {
+    @Test func `Lines that are not tasks use no memory`() async throws {
         let scene = try await Scene()
         func peak() -> Int {
             let status = readFile("/proc/\(scene.service.pid)/status") ?? []

@@ -1,14 +1,14 @@
 import Glibc
 import TestSupport
 
-/// A network that loses packets and tells nobody, as one does whose cable is pulled.
+/// A network that loses packets silently, as with a pulled cable.
 ///
-/// The rules are those of a whole network namespace and end with it: only tests that have one to themselves
+/// The rules apply to a whole network namespace and end with it: only tests with a namespace of their own
 /// (`PRIVATE_NETWORK=1`) lose packets.
 enum PacketLoss {
     static let isPossible = getenv("PRIVATE_NETWORK").map { String(cString: $0) } == "1"
 
-    /// Loses all that goes to a port of this machine and comes from it, or no longer does.
+    /// Loses all packets to and from a port of this machine, or stops doing so.
     static func lose(_ loses: Bool, port: UInt16) async throws {
         let rules = """
             table ip loss { set ports { type inet_service; }; chain input { type filter hook input priority 0; }; }

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 9 with real peers: nginx asks for a password and for a certificate, squid stands in between.
+/// docs/concepts.md "Questions" with real peers: nginx requests a password and a certificate, behind squid.
 @Suite struct PeerAuthenticationTests {
     private static let nginx: ConditionTrait = .enabled(if: Nginx.isAvailable, "nginx and openssl are needed")
     private static let both: ConditionTrait = .enabled(
@@ -10,13 +10,13 @@ import Testing
     private static let password: JSON = ["user": "u", "password": "p"]
     private static let wrong: JSON = ["user": "u", "password": "wrong"]
 
-    /// Waits for an open question of the session other than those known.
+    /// Waits for an open question of the session other than the known ones.
     private func question(_ scene: Scene, _ session: String = "s", besides known: [JSON] = []) async throws -> JSON {
         let identifiers = known.map { $0["questionId"] }
         return try await eventually("a question is open") {
             let open = try await scene.api.get("/v1/questions?session=\(session)&state=open").json["items"].array
             if let found = open?.first(where: { !identifiers.contains($0["questionId"]) }) { return found }
-            // A task that ended asks no more: say how it ended.
+            // An ended task asks no more: its end is reported.
             let tasks = try await scene.api.get("/v1/sessions/\(session)/tasks").json["items"].array ?? []
             try #require(tasks.contains { $0["state"] != "completed" }, "\(tasks)")
             return nil
@@ -46,7 +46,7 @@ import Testing
         return space
     }
 
-    /// A scene whose questions somebody can answer.
+    /// A scene whose questions are answered.
     private func attended(_ configuration: JSON = [:]) async throws -> (Scene, Receiver) {
         let scene = try await Scene(configuration: configuration)
         let receiver = try Receiver()
@@ -60,7 +60,8 @@ import Testing
         return ["proxy": .object(proxy)]
     }
 
-    /// OpenSSL's own server, which ends handshakes without nginx's client certificate: in TLS 1.3 after the client's part.
+    /// OpenSSL's own server, which ends handshakes without nginx's client certificate: in TLS 1.3 after the client's
+    /// part.
     private func demandingServer(_ nginx: Nginx, _ version: String) async throws -> (port: UInt16, ChildProcess) {
         let folder = nginx.folder
         let (ports, server) = try await startOnFreePorts(1) { ports in
@@ -75,7 +76,7 @@ import Testing
         return (ports[0], server)
     }
 
-    /// A certificate that nginx has made, with its key.
+    /// A certificate of nginx, with its key.
     private func identity(_ name: String, of nginx: Nginx) -> JSON {
         ["certificate": .string(nginx.text("\(name).pem")), "key": .string(nginx.text("\(name).key"))]
     }
@@ -83,7 +84,7 @@ import Testing
     // MARK: Servers
 
     @Test(nginx, arguments: [(Nginx.Manner.http2, "TLSv1.3"), (.secure, "TLSv1.2"), (.secure, "TLSv1.3")])
-    func `Trust, password and certificate are asked for one after the other`(
+    func `Trust, password and certificate are requested one after the other`(
         _ manner: Nginx.Manner, _ version: String
     ) async throws {
         let nginx = try await Nginx(
@@ -108,7 +109,7 @@ import Testing
         let login = try await question(scene, besides: [trust, certificate])
         let space = login["protectionSpace"]
         #expect(space["authenticationMethod"] == "HTTPBasic" && space["realm"] == "the realm", "\(login)")
-        // What was answered to other challenges is no failure of this one.
+        // Answers to other challenges are no failures of this one.
         #expect(login["previousFailureCount"] == 0, "\(login)")
         try await answer(scene, login, with: Self.wrong)
         let again = try await question(scene, besides: [trust, certificate, login])
@@ -123,7 +124,7 @@ import Testing
         expectSound(try await scene.events())
     }
 
-    @Test(nginx) func `A client certificate that the server refuses is asked for again`() async throws {
+    @Test(nginx) func `A client certificate that the server refuses is requested again`() async throws {
         let nginx = try await Nginx()
         let (port, server) = try await demandingServer(nginx, "-tls1_3")
         let (scene, _) = try await attended(["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.2]])
@@ -142,7 +143,7 @@ import Testing
     }
 
     @Test(nginx, arguments: ["-tls1_2", "-tls1_3"])
-    func `Trust is asked for where the server demands a certificate as well`(_ version: String) async throws {
+    func `Trust is requested if the server demands a certificate as well`(_ version: String) async throws {
         let nginx = try await Nginx()
         let (port, server) = try await demandingServer(nginx, version)
         let (scene, _) = try await attended()
@@ -157,7 +158,7 @@ import Testing
         withExtendedLifetime(server) {}
     }
 
-    @Test(nginx) func `A server that asks for a certificate and does without is not asked about`() async throws {
+    @Test(nginx) func `An optional client certificate is not requested`() async throws {
         let nginx = try await Nginx(
             """
             ssl_client_certificate FOLDER/client.pem; ssl_verify_client optional;
@@ -173,7 +174,7 @@ import Testing
         #expect(try await scene.api.get("/v1/questions?session=s").json["items"].array == [])
     }
 
-    @Test(nginx) func `Stored secrets for key, certificate and password are used without asking`() async throws {
+    @Test(nginx) func `Stored secrets for key, certificate and password are used without a question`() async throws {
         let nginx = try await Nginx(
             """
             ssl_client_certificate FOLDER/client.pem; ssl_verify_client on;
@@ -199,7 +200,7 @@ import Testing
     }
 
     @Test(nginx, arguments: ["rejectProtectionSpace", "performDefaultHandling"])
-    func `A server that is not to be trusted is asked about once`(_ disposition: String) async throws {
+    func `A server that is not trusted causes one question`(_ disposition: String) async throws {
         let nginx = try await Nginx()
         let (scene, _) = try await attended()
         let number = try await download(scene, nginx.url("/a", .http2))
@@ -214,7 +215,7 @@ import Testing
     // MARK: HTTP proxies
 
     @Test(both, arguments: [Nginx.Manner.plain, .http2])
-    func `squid leads to servers without and with TLS`(_ manner: Nginx.Manner) async throws {
+    func `Squid leads to servers without and with TLS`(_ manner: Nginx.Manner) async throws {
         let nginx = try await Nginx()
         let squid = try await Squid()
         nginx.folder.write(Content.bytes(seed: 1, length: 300_000), to: "www/a")
@@ -231,12 +232,12 @@ import Testing
         let metrics = try await scene.event("metrics") { $0["type"] == "task.didFinishCollectingMetrics" }
         let last = metrics["data"]["transactionMetrics"].array?.last ?? .null
         #expect(last["isProxyConnection"] == true && last["remotePort"].int == Int(squid.port), "\(last)")
-        // It logs a tunnel when that is over.
+        // Squid logs a tunnel after its end.
         guard manner == .plain else { return }
         try await eventually("squid logs") { squid.requests.contains { $0.hasPrefix("200 GET ") } }
     }
 
-    /// Scheme of the proxy's challenge, and how the server behind it is reached.
+    /// The scheme of the proxy's challenge, and the connection to the server behind it.
     private static let asked: [(Squid.Authentication, Nginx.Manner)] = [
         (.basic, .plain), (.basic, .http2), (.digest, .plain), (.digest, .secure),
     ]
@@ -273,7 +274,7 @@ import Testing
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
         #expect(try await scene.content(number).text == "content")
 
-        // The session's next task sends it unasked, and the server's own challenge is another matter.
+        // The session's next task sends it without a question, and the server's own challenge is independent.
         let next = try await download(scene, nginx.url("/b", manner))
         let login = try await question(scene, besides: [first, second])
         #expect(login["protectionSpace"]["isProxy"] == false && login["previousFailureCount"] == 0, "\(login)")
@@ -283,7 +284,8 @@ import Testing
         #expect(try await scene.content(next).text == "more")
     }
 
-    @Test(both) func `The proxy's password of the configuration or the store is used unasked`() async throws {
+    @Test(both) func `The proxy's password of the configuration or the store is used without a question`() async throws
+    {
         let nginx = try await Nginx()
         let squid = try await Squid(.basic)
         nginx.folder.write(Array("content".utf8), to: "www/a")
@@ -294,7 +296,7 @@ import Testing
         var proxySpace = space(squid.port, "http", "HTTPBasic", realm: "the proxy")
         proxySpace["isProxy"] = true
         try await keep(scene, Self.password, for: proxySpace)
-        // One session knows no password, the other one a wrong one: the stored one serves both.
+        // One session has no password, the other a wrong one: the stored one serves both.
         try await scene.makeSession("t", Self.proxy(squid.port))
         try await scene.makeSession("u", Self.proxy(squid.port, "http", ["credential": Self.wrong]))
         for session in ["t", "u"] {
@@ -307,7 +309,7 @@ import Testing
     }
 
     @Test(both, arguments: [Nginx.Manner.plain, .secure])
-    func `When nobody can answer, the proxy's 407 is the response`(_ manner: Nginx.Manner) async throws {
+    func `If no client answers questions, the proxy's 407 is the response`(_ manner: Nginx.Manner) async throws {
         let nginx = try await Nginx()
         let squid = try await Squid(.basic)
         let scene = try await Scene(configuration: Self.proxy(squid.port))
@@ -315,7 +317,7 @@ import Testing
         #expect(task["outcome"] == "httpError" && task["response"]["statusCode"] == 407, "\(task)")
     }
 
-    @Test func `A server that says 407 gets nothing of what the proxy asks for`() async throws {
+    @Test func `A server that sends 407 receives none of the proxy's credentials`() async throws {
         let (scene, _) = try await attended()
         let challenge = [("Proxy-Authenticate", "Basic realm=\"the proxy\"")]
         scene.origin.serve("/a", .text("x"), always: [.status(407, challenge, body: "no")])
@@ -331,7 +333,7 @@ import Testing
 
     // MARK: SOCKS
 
-    @Test func `SOCKS 5 leads to the server, and the name is looked up where the type says`() async throws {
+    @Test func `SOCKS 5 leads to the server, and the type selects where the name is resolved`() async throws {
         let scene = try await Scene(configuration: nil)
         let socks = try SocksServer()
         scene.origin.serve("/a", .generated(seed: 1, length: 200_000))
@@ -347,7 +349,7 @@ import Testing
         #expect(socks.targets.count == 2)
     }
 
-    @Test func `SOCKS 5 gets user and password, and wrong ones are tried again`() async throws {
+    @Test func `SOCKS 5 gets user and password, and wrong ones are retried`() async throws {
         let scene = try await Scene(configuration: nil)
         let socks = try SocksServer(user: "u:p")
         scene.origin.serve("/a", .text("content"))

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 9: challenges, delayed requests and stored credentials.
+/// docs/concepts.md "Questions": challenges, delayed requests and stored credentials.
 @Suite struct QuestionTests {
     private static let basic: [Misbehaviour] = [
         .status(401, [("WWW-Authenticate", "Basic realm=\"the realm\"")], body: "no")
@@ -23,7 +23,7 @@ import Testing
         try await scene.api.post("/v1/questions/\(question["questionId"].string ?? "")/answer", answer)
     }
 
-    @Test func `A challenge launches the app, and its answer goes on`() async throws {
+    @Test func `A challenge launches the app, and its answer resumes the task`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func `A client with a lease is asked without a webhook`() async throws {
+    @Test func `A client with a lease gets a question without a webhook`() async throws {
         let scene = try await Scene()
         expect(try await scene.api.post("/v1/sessions/s/attachment", ["ttl": 60]), 201)
         scene.origin.serve("/a", .text("content"), always: Self.guarded)
@@ -119,7 +119,7 @@ import Testing
         #expect(task["outcome"] == "succeeded", "\(task)")
     }
 
-    @Test func `When nobody can answer, the 401 is the response`() async throws {
+    @Test func `If no client answers questions, the 401 is the response`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("content"), always: Self.basic)
         let task = try await scene.completed(try await scene.download("/a"))
@@ -131,7 +131,7 @@ import Testing
         #expect(other["outcome"] == "httpError", "\(other)")
     }
 
-    @Test func `A stored credential is used without asking`() async throws {
+    @Test func `A stored credential is used without a question`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("content"), always: Self.guarded)
         let space: JSON = [
@@ -148,7 +148,9 @@ import Testing
         #expect(scene.origin.requests("/a").last?.fields["Authorization"] == Self.expected)
     }
 
-    @Test func `What is stored while a wrong answer is tried is sent next, without another question`() async throws {
+    @Test func `A credential that is stored while a wrong answer is tried is sent next, without another question`()
+        async throws
+    {
         let scene = try await Scene()
         expect(try await scene.api.post("/v1/sessions/s/attachment", ["ttl": 60]), 201)
         let gate = Gate()
@@ -197,7 +199,7 @@ import Testing
         }
     }
 
-    @Test func `A credential goes to the server that asked for it, and to no other`() async throws {
+    @Test func `A credential is sent only to the server that requested it`() async throws {
         let scene = try await Scene()
         let other = try OriginServer()
         try await scene.launches(to: try Receiver())
@@ -268,7 +270,7 @@ import Testing
             authorization: "Basic " + Base64Text.encode(Array("u:p".utf8)), challenge: "Basic realm=\"the realm\"")
     ]
 
-    @Test func `Many downloads behind one 401 ask one question, and one answer serves them all`() async throws {
+    @Test func `Many downloads behind one 401 share one question, and one answer serves them all`() async throws {
         let count = 300
         let scene = try await Scene()
         let receiver = try Receiver()
@@ -288,7 +290,7 @@ import Testing
         #expect(waiting.count == count)
         #expect(waiting.allSatisfy { $0["waitingFor"][0]["questionId"] == question["questionId"] })
 
-        // More than the first piece goes on after a kill.
+        // More than the first batch resumes after a kill.
         let answer: JSON = ["disposition": "useCredential", "credential": Self.credential]
         let path = "/v1/questions/\(question["questionId"].string ?? "")/answer"
         expect(try await scene.api.post(path, answer), 200)

@@ -2,9 +2,9 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 7: redirects.
+/// docs/transfers.md "Redirects".
 @Suite struct RedirectTests {
-    @Test func `Sixteen redirects are followed, the seventeenth is -1007`() async throws {
+    @Test func `Sixteen redirects are followed, the seventeenth fails with -1007`() async throws {
         let scene = try await Scene()
         for hop in 0..<17 { scene.origin.serve("/\(hop)", .text("x"), always: [.redirect("/\(hop + 1)")]) }
         scene.origin.serve("/17", .generated(seed: 1, length: 10))
@@ -24,7 +24,7 @@ import Testing
             (nil, -1010), ("ftp://a.example/", -1002), ("file:///etc/passwd", -1002), ("http://", -1010),
             ("http://a b/", -1010),
         ] as [(String?, Int)])
-    func `A redirect to nowhere fails`(_ location: String?, _ code: Int) async throws {
+    func `A redirect without a usable location fails`(_ location: String?, _ code: Int) async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"), always: [.status(302, location.map { [("Location", $0)] } ?? [])])
         let task = try await scene.completed(try await scene.download("/a"))
@@ -69,7 +69,7 @@ import Testing
         (303, "PUT", "GET", false), (307, "POST", "POST", true), (308, "POST", "POST", true), (301, "PUT", "PUT", true),
         (307, "PUT", "PUT", true),
     ])
-    func `Methods change as HTTP says`(_ status: Int, _ method: String, _ then: String, _ body: Bool) async throws {
+    func `Methods change as HTTP requires`(_ status: Int, _ method: String, _ then: String, _ body: Bool) async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"), always: [.redirect("/b", status: status)])
         scene.origin.serve("/b", .upload(status: 200))
@@ -82,7 +82,7 @@ import Testing
         #expect(body || !second.fields.contains("Content-Type"))
     }
 
-    @Test func `A resumed download takes the same way`() async throws {
+    @Test func `A resumed download follows the same redirects`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]])
         scene.origin.serve("/a", .text("x"), always: [.redirect("/b")])
         scene.origin.serve("/b", .generated(seed: 1, length: 300_000), turns: [[.cut(after: 200_000)]])

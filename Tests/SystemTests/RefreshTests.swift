@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 13 and 14: background refresh, conditions and discretion.
+/// docs/concepts.md "Background refresh" and "Conditions and discretion".
 @Suite struct RefreshTests {
     private let refresh = "/v1/app/background-refresh"
 
@@ -27,7 +27,7 @@ import Testing
         #expect(try await scene.api.get(refresh).json["minimumBackgroundFetchInterval"].double == 7200)
     }
 
-    @Test func `A fetch is answered inline or by a call`() async throws {
+    @Test func `A fetch is completed by its response or by a request`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver(answers: [.json(["result": "newData"]), .launched])
         try await scene.launches(to: receiver)
@@ -53,7 +53,7 @@ import Testing
         #expect(try await scene.api.get(refresh).json["history"].array?.count == 2)
     }
 
-    @Test func `A late fetch answer is refused`() async throws {
+    @Test func `A late completion of a fetch is refused`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -67,7 +67,7 @@ import Testing
         #expect(receiver.deliveries.count == 1)
     }
 
-    @Test func `A status that denies stops fetches and is told`() async throws {
+    @Test func `A status that denies stops fetches, with an event`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -78,7 +78,7 @@ import Testing
         #expect(try await scene.api.get("/v1/app").json["backgroundRefreshStatus"] == "denied")
     }
 
-    @Test func `The operator's word for all is told to each app it changes anything for`() async throws {
+    @Test func `A change of the operator's status is reported to each app that it affects`() async throws {
         let scene = try await Scene()
         let (mine, denied, others) = (try Receiver(), try Receiver(), try Receiver())
         try await scene.launches(to: mine)
@@ -98,7 +98,7 @@ import Testing
             let told = try await receiver.waitForDelivery(type: "app.backgroundRefreshStatusDidChange")
             #expect(told.first?.json["data"]["backgroundRefreshStatus"] == "restricted")
         }
-        // The stricter of both words, seen by the app and in its refresh.
+        // The stricter of both statuses applies, in the app and in its refresh.
         expect(try await scene.admin.patch("/v1/apps/dev", ["backgroundRefreshStatus": "denied"]), 200)
         #expect(try await scene.api.get("/v1/app").json["backgroundRefreshStatus"] == "restricted")
         let refresh = try await scene.api.get(refresh).json
@@ -142,7 +142,7 @@ import Testing
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
     }
 
-    @Test func `A network that is not reachable or too dear is waited for`() async throws {
+    @Test func `A task waits for a reachable and inexpensive network`() async throws {
         let scene = try await Scene(configuration: ["allowsExpensiveNetworkAccess": false])
         scene.origin.serve("/a", .text("x"))
         for bad in [["network": ["reachable": false]], ["network": ["expensive": true]]] as [JSON] {
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test(.enabled(if: TestStore.nodes == 1, "a bucket keeps no part of less than 8 MiB"))
-    func `A running discretionary transfer stops when conditions end, and goes on where it was`() async throws {
+    func `A running discretionary transfer stops when conditions end, and resumes later`() async throws {
         let scene = try await Scene(configuration: ["isDiscretionary": true])
         let gate = Gate()
         scene.origin.serve(
@@ -175,7 +175,7 @@ import Testing
         gate.open()
     }
 
-    @Test func `Discretionary tasks of an app that is denied are cancelled with reason 1, others go on`() async throws {
+    @Test func `Discretionary tasks of a denied app are cancelled with reason 1, and others continue`() async throws {
         let scene = try await Scene(configuration: ["isDiscretionary": true])
         let gate = Gate()
         scene.origin.serve("/c", .text("x"), always: [.hold(gate)])
@@ -186,7 +186,7 @@ import Testing
         let task = try await scene.completed(number)
         #expect(task["outcome"] == "cancelled")
         #expect(task["error"]["backgroundTaskCancelledReason"] == 1, "\(task["error"])")
-        // One that comes now fares no better, and its answer says so.
+        // A new task is cancelled as well, and its response says so.
         let late = try await scene.create(scene.downloadOf("/c"))
         #expect(late["state"] == "completed" && late["outcome"] == "cancelled", "\(late)")
         #expect(late["error"]["code"] == -999 && late["error"]["backgroundTaskCancelledReason"] == 1, "\(late)")

@@ -2,19 +2,19 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 8 and 5: downloads that break, stall and go on; the two timeouts.
+/// docs/transfers.md "Resuming downloads": broken and stalled downloads, and the two timeouts.
 @Suite struct ResumeTests {
     private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]]
     private static let length = 300_000
 
-    /// What is wrong with the validators of the first answer, or with the answer to the range.
+    /// A fault of the first response's validators, or of the response to the range.
     struct Trouble: Sendable, CustomTestStringConvertible {
         let name: String
         var first: Resource = .generated(seed: 1, length: ResumeTests.length)
         var second: [Misbehaviour] = []
-        /// The seed of the content in the end.
+        /// The seed of the final content.
         var seed: UInt64 = 1
-        /// True when no range may be asked for at all.
+        /// Whether no range may be requested.
         var restarts = false
         var testDescription: String { name }
     }
@@ -66,7 +66,7 @@ import Testing
     }()
 
     @Test(arguments: troubles)
-    func `Bytes of two versions never meet`(_ trouble: Trouble) async throws {
+    func `Bytes of two versions are never mixed`(_ trouble: Trouble) async throws {
         let scene = try await Scene(configuration: Self.quick)
         scene.origin.serve("/a", trouble.first, turns: [[.cut(after: 200_000)], trouble.second])
         let number = try await scene.download("/a")
@@ -90,7 +90,7 @@ import Testing
         expectSound(try await scene.events())
     }
 
-    @Test func `A file that was whole when the connection broke is complete by 416`() async throws {
+    @Test func `A complete file of a broken connection is completed by a 416`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         let resource = Resource.generated(seed: 1, length: 200_000)
         scene.origin.serve("/a", resource, turns: [[.chunked(), .cut(after: 200_000)]])
@@ -100,7 +100,7 @@ import Testing
         #expect(scene.origin.bytesSent("/a") <= 400_000)
     }
 
-    @Test func `A length that lies ends clearly`() async throws {
+    @Test func `A wrong length ends with a clear error`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         scene.origin.serve("/short", .generated(seed: 1, length: 100), turns: [[.contentLength(["200"])]])
         scene.origin.serve("/long", .generated(seed: 1, length: 100), always: [.contentLength(["50"])])
@@ -112,7 +112,7 @@ import Testing
         #expect(task["outcome"] == "succeeded" && task["content"]["length"] == 50, "\(task)")
     }
 
-    @Test func `Framings of every kind arrive whole`() async throws {
+    @Test func `Bodies of every framing arrive complete`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         scene.origin.serve("/chunked", .generated(seed: 1, length: 70_001), always: [.chunked(size: 777)])
         scene.origin.serve("/close", .generated(seed: 1, length: 70_001), always: [.closeDelimited])
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `A coded body is kept as it came`() async throws {
+    @Test func `A coded body is kept as received`() async throws {
         let scene = try await Scene()
         let resource = Resource.generated(seed: 1, length: 1000).with { $0.fields.append("Content-Encoding", "gzip") }
         scene.origin.serve("/a", resource)
@@ -155,7 +155,7 @@ import Testing
         #expect(ranges == [nil, "bytes=100000-", "bytes=200000-", "bytes=200000-"])
     }
 
-    @Test func `The resource timeout ends the task, its suspended time left out`() async throws {
+    @Test func `The resource timeout ends the task, without its suspended time`() async throws {
         let scene = try await Scene(configuration: ["timeoutIntervalForResource": 2])
         scene.origin.serve(
             "/a", .generated(seed: 1, length: 1_000_000), always: [.trickle(size: 100, pause: .milliseconds(100))])
@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    @Test func `What was asked for by POST is never continued by a range`() async throws {
+    @Test func `A POST is never resumed with a range`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         scene.origin.serve("/a", .generated(seed: 1, length: Self.length), turns: [[.cut(after: 200_000)]])
         let request: JSON = ["url": .string(scene.origin.url("/a")), "method": "POST", "body": ["text": "which"]]
@@ -186,14 +186,14 @@ import Testing
         #expect(resumed.map { $0["data"]["fileOffset"] } == [0])
     }
 
-    @Test func `A kill costs no more than what was not yet synced`() async throws {
+    @Test func `A kill costs at most the unsynced bytes`() async throws {
         let scene = try await Scene()
         let length = 24 << 20
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: length), turns: [[.holdBody(after: 20 << 20, gate)]])
         let number = try await scene.download("/a")
         try await scene.waitFor("has 20 MiB", task: number) { $0["countOfBytesReceived"].int == 20 << 20 }
-        // Offsets are recorded every 8 MiB or 2 s: after that nothing of this may be fetched again.
+        // Offsets are recorded every 8 MiB or 2 s: recorded bytes may not be fetched again.
         try await scene.waitUntilRecorded(20 << 20)
         try await scene.service.restart()
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
@@ -206,7 +206,7 @@ import Testing
         #expect(resumed["data"]["fileOffset"].int == offset)
     }
 
-    /// A download of 4 MiB, of which 3 MiB are there and recorded when the service is killed.
+    /// A download of 4 MiB, of which 3 MiB are recorded when the service is killed.
     private func killedDownload(_ scene: Scene) async throws -> Int {
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 4 << 20), turns: [[.holdBody(after: 3 << 20, gate)]])
@@ -217,7 +217,7 @@ import Testing
         return number
     }
 
-    @Test func `A partial file that was cut while the service was down corrupts nothing`() async throws {
+    @Test func `A partial file that was truncated while the service was down corrupts nothing`() async throws {
         let scene = try await Scene()
         let number = try await killedDownload(scene)
         let folder = scene.service.data.file("data/partial")
@@ -232,7 +232,7 @@ import Testing
         #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 4 << 20))
     }
 
-    @Test func `A partial file with other bytes is not continued`() async throws {
+    @Test func `A partial file with other bytes is not resumed`() async throws {
         let scene = try await Scene()
         let number = try await killedDownload(scene)
         scene.service.data.write(Content.bytes(seed: 2, length: 3 << 20), to: "data/partial/1")
@@ -249,7 +249,7 @@ import Testing
     @Test func `A kill between the last rename and the commit does not cost the whole file`() async throws {
         let scene = try await Scene()
         let number = try await killedDownload(scene)
-        // What such a kill leaves: the rest has come, and the file has its name.
+        // The state after such a kill: the rest was received, and the file has its final name.
         scene.service.data.write(Content.bytes(seed: 1, length: 4 << 20), to: "data/contents/01/1")
         #expect(removeFile(scene.service.data.file("data/partial/1")))
         try await scene.service.start()
@@ -261,7 +261,9 @@ import Testing
         #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 4 << 20))
     }
 
-    @Test func `A kill while another version begins leaves no mixture when the first one comes back`() async throws {
+    @Test func `A kill during the restart with another version leaves no mixture when the first one returns`()
+        async throws
+    {
         let scene = try await Scene(configuration: Self.quick)
         let (first, second) = (
             Resource.generated(seed: 1, length: 4 << 20), Resource.generated(seed: 2, length: 4 << 20)
@@ -284,8 +286,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `A new address for a task under way keeps its bytes while the validator matches`(_ matches: Bool) async throws
-    {
+    func `A new URL for a running task keeps its bytes if the validator matches`(_ matches: Bool) async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/old", .generated(seed: 1, length: Self.length), turns: [[.holdBody(after: 200_000, gate)]])
@@ -307,7 +308,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `Resume data outlives a kill, and where its bytes are gone the content begins anew`(
+    func `Resume data survives a kill, and without its bytes the content restarts`(
         _ areThere: Bool
     ) async throws {
         let scene = try await Scene()
@@ -333,7 +334,7 @@ import Testing
         try await eventually("no partial file is left") { filesBelow(folder).isEmpty }
     }
 
-    @Test func `A kill before the first byte starts again`() async throws {
+    @Test func `A kill before the first byte restarts the download`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 1000), turns: [[.hold(gate)]])

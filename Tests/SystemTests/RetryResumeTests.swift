@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Retries of downloads that failed or were cancelled: they continue with the bytes that were kept.
+/// Retries of failed or cancelled downloads continue with the kept bytes.
 @Suite struct RetryResumeTests {
     private static let length = 300_000
     private static let kept = 200_000
@@ -30,7 +30,7 @@ import Testing
         #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: Self.length))
     }
 
-    @Test func `The retry of a failed download continues where it broke off`() async throws {
+    @Test func `The retry of a failed download resumes`() async throws {
         let scene = try await scene([[.cut(after: Self.kept)]])
         let number = try await scene.download("/a")
         #expect(try await scene.completed(number)["outcome"] == "failed")
@@ -41,19 +41,19 @@ import Testing
         #expect(try await storedBytes(scene) == Self.length)
         let resumed = try await scene.events().filter { $0["type"] == "task.didResumeAtOffset" }
         #expect(resumed.map { $0["data"]["fileOffset"].int } == [Self.kept], "\(resumed)")
-        // They were spent.
+        // The bytes were used up.
         try await expectWhole(try await retry(number, scene), scene)
         #expect(scene.origin.requests("/a").last?.fields.contains("Range") == false)
     }
 
-    @Test func `The retry of a cancelled download continues, one by one and for the session, after a restart too`()
+    @Test func `The retry of a cancelled download resumes, one by one and for the session, after a restart too`()
         async throws
     {
         let scene = try await scene([[.stall(after: Self.kept)], [.stall(after: Self.kept)]])
         for _ in 0..<2 {
             let number = try await scene.download("/a")
             try await scene.waitFor("bytes", task: number) { $0["countOfBytesReceived"].int == Self.kept }
-            // What was received is stored, as at an interruption.
+            // Received bytes are stored, as at an interruption.
             expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/suspend", [:]), 200)
             try await eventually("it is stored") { scene.origin.inFlight.now == 0 }
             _ = try await scene.service.terminate()
@@ -68,7 +68,7 @@ import Testing
         #expect(ranges == [nil, nil, "bytes=\(Self.kept)-", "bytes=\(Self.kept)-"], "\(ranges)")
     }
 
-    @Test func `A session that is deleted keeps nothing for retries`() async throws {
+    @Test func `A deleted session keeps no bytes for retries`() async throws {
         let scene = try await scene([[.cut(after: Self.kept)]])
         try await scene.completed(try await scene.download("/a"))
         #expect(try await storedBytes(scene) == Self.kept)

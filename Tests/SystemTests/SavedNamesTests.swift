@@ -9,7 +9,7 @@ import Testing
 struct SavedNamesTests {
     enum Program: String, CaseIterable, Sendable { case python, swift, urlsession }
 
-    /// What an event may say, the content of its task, and the file that this must become.
+    /// Names in an event, the content of its task, and the resulting file.
     private static let table: [(suggested: String?, clientTaskId: String?, content: String, file: String)] = [
         ("a.txt", nil, "first", "a.txt"), ("a.txt", nil, "second", "a-2.txt"), ("a.txt", nil, "first", "a.txt"),
         ("a.txt", nil, "third", "a-3.txt"), ("archive.tar.gz", nil, "1", "archive.tar.gz"),
@@ -32,11 +32,12 @@ struct SavedNamesTests {
 
     private static func many(_ text: String, _ count: Int) -> String { String(repeating: text, count: count) }
 
-    /// What a real service said, with the names of the table in its events: it would have cleaned them itself.
+    /// A real service's responses with the names of the table in its events: the service would have cleaned them
+    /// itself.
     private struct Rehearsal: Sendable {
         /// The launch, the events and the lease.
         var (launch, page, lease, completed) = ("", "", "", "")
-        /// The tasks and their contents, by their numbers.
+        /// The tasks and their contents, by number.
         var tasks: [Int: [UInt8]] = [:]
         var contents: [Int: [UInt8]] = [:]
 
@@ -65,7 +66,7 @@ struct SavedNamesTests {
                     "\"clientTaskId\":\"client-\(index + 1)-\",",
                     with: row.clientTaskId.map { "\"clientTaskId\":\(JSON.string($0))," } ?? "")
             }
-            // A path alone leads to the server that a program calls.
+            // Only a path, so that a program uses its own server.
             let base = "http://127.0.0.1:\(scene.service.port)"
             page = page.replacing(base, with: "")
             launch = String(decoding: delivery.body, as: UTF8.self).replacing(base, with: "")
@@ -74,7 +75,7 @@ struct SavedNamesTests {
         }
     }
 
-    /// Answers as the service of a rehearsal did. After each completion the same events are there again.
+    /// Responds like the service of a rehearsal. After each completion the same events exist again.
     private struct Service {
         let receiver: Receiver
         private let launch: [UInt8]
@@ -117,7 +118,7 @@ struct SavedNamesTests {
 
         private var completions: Int { receiver.deliveries.count { $0.target.hasSuffix("/complete") } }
 
-        /// Sends the launch as the service does, and waits until it is completed.
+        /// Sends the launch like the service, and waits until it is completed.
         func deliver(to port: UInt16) async throws {
             let before = completions
             let id = try #require(try JSON(parsing: launch)["data"]["launchId"].string)
@@ -133,7 +134,7 @@ struct SavedNamesTests {
     }
 
     @Test(arguments: Program.allCases)
-    func `Each program names files by the one table, and saves nothing twice`(_ program: Program) async throws {
+    func `Each program names files by the same table, and saves no file twice`(_ program: Program) async throws {
         let service = try Service(try await Rehearsal())
         let (port, folder) = (try ExampleTests.freePort(), TemporaryFolder())
         let inbox = folder.file("outer/inbox")

@@ -3,17 +3,17 @@ import Core
 import TestSupport
 import Testing
 
-/// A service of its own, an origin of its own, and the short words that tests use.
+/// A service, an origin, and the short functions of tests.
 final class Scene: Sendable {
     let service: ServiceProcess
     let origin: OriginServer
-    /// The receivers that launches go to. They outlive the service, so that no launch reaches another test's server that
-    /// was given the port of one that is gone.
+    /// The receivers of launches. They outlive the service, so that no launch reaches another test's server on a
+    /// released port.
     private let receivers = Locked<[Receiver]>([])
-    /// Of the app whose tasks they are.
+    /// The key of the tasks' app.
     private let key: String
 
-    /// Starts both, and makes the session `s` with a configuration (nil: no session).
+    /// Starts both, and creates the session `s` with a configuration (`nil`: no session).
     init(
         _ arguments: [String] = [], configuration: JSON? = [:], environment: [String: String] = [:],
         data: TemporaryFolder = TemporaryFolder(), wrapper: [String] = [], nodes: Int = TestStore.nodes
@@ -33,7 +33,7 @@ final class Scene: Sendable {
         try await makeSession("s", configuration)
     }
 
-    /// A part of a service that others play on too: an app of its own, with the session `s`.
+    /// A part of a shared service: an app of its own, with the session `s`.
     init(on service: ServiceProcess, key: String, configuration: JSON) async throws {
         self.service = service
         self.key = key
@@ -41,7 +41,7 @@ final class Scene: Sendable {
         try await makeSession("s", configuration)
     }
 
-    /// A service that has what another one left, and that one's origin.
+    /// A service with the state of another one, and that one's origin.
     init(_ service: ServiceProcess, _ origin: OriginServer) {
         self.service = service
         self.origin = origin
@@ -51,7 +51,7 @@ final class Scene: Sendable {
     var api: APIClient { observed(service.api.with(key: key)) }
     var admin: APIClient { observed(service.admin) }
 
-    /// A client whose answers are all held against the description.
+    /// A client whose responses are all compared with the description.
     private func observed(_ client: APIClient) -> APIClient {
         var client = client
         client.observe = Contract.shared.check
@@ -150,7 +150,7 @@ final class Scene: Sendable {
         }
     }
 
-    /// Waits until no task of a session is left to run and returns the session.
+    /// Waits until no task of a session runs and returns the session.
     @discardableResult
     func settled(_ session: String = "s", within limit: Duration = .seconds(120)) async throws -> JSON {
         try await eventually("all tasks of \(session) complete", within: limit) { () -> JSON? in
@@ -161,7 +161,7 @@ final class Scene: Sendable {
         }
     }
 
-    /// All kept events of a session behind `after`, read page by page.
+    /// All stored events of a session after `after`, read page by page.
     func events(_ session: String = "s", after: Int = 0) async throws -> [JSON] {
         var events: [JSON] = []
         var last = after
@@ -183,7 +183,7 @@ final class Scene: Sendable {
         try await eventually("an event: \(what)") { try await events(session).first(where: condition) }
     }
 
-    /// Sets where launches go.
+    /// Sets the receiver of launches.
     func launches(to receiver: Receiver, _ more: [String: JSON] = [:]) async throws {
         receivers.withLock { $0.append(receiver) }
         var webhook: [String: JSON] = ["url": .string(receiver.url)]
@@ -192,7 +192,7 @@ final class Scene: Sendable {
         try #require(answer.status == 200, "\(answer.text)")
     }
 
-    /// The launches of a session, newest or oldest first as the service gives them.
+    /// The launches of a session in the service's order.
     func launches(of session: String = "s") async throws -> [JSON] {
         try await api.get("/v1/launches?session=\(session)&order=asc").json["items"].array ?? []
     }
@@ -201,7 +201,7 @@ final class Scene: Sendable {
 /// The secret of the app `dev`.
 let devSecret = "whsec_" + Base64Text.encode([UInt8](repeating: 0, count: 32))
 
-/// Expects a status, and shows the answer when it is another.
+/// Expects a status, and shows any other response.
 func expect(_ answer: APIClient.Answer, _ status: Int, location: SourceLocation = #_sourceLocation) {
     #expect(answer.status == status, "\(answer.text)", sourceLocation: location)
 }
@@ -225,7 +225,7 @@ func expectProblem(
     if let pointer { #expect(answer.pointers.contains(pointer), "\(answer.text)", sourceLocation: location) }
 }
 
-/// Checks what an ordered log of one session must hold: G1, G3, G4, G5 and G7 of the guarantees.
+/// Checks the invariants of a session's log: G1, G3, G4, G5 and G7 of the guarantees in docs/concepts.md.
 func expectSound(_ events: [JSON], location: SourceLocation = #_sourceLocation) {
     #expect(events.compactMap { $0["seq"].int } == Array(1..<events.count + 1), "seq", sourceLocation: location)
     let order = ["task.didFinishDownloading": 1, "task.didFinishCollectingMetrics": 2, "task.didComplete": 3]

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 21 with nginx, and with a server that wants a password on the way.
+/// docs/transfers.md "Segments and mirrors" with nginx, and with a server that requests a password within the download.
 @Suite struct SegmentServerTests {
     private static let nginx: ConditionTrait = .enabled(if: Nginx.isAvailable, "nginx and openssl are needed")
     private static let configuration: JSON = ["httpMaximumConnectionsPerHost": 16]
@@ -31,7 +31,7 @@ import Testing
         #expect(task["content"]["digest"]["value"].string == Content.sha256(of: bytes))
         let metrics = try await scene.event("its metrics") { $0["type"] == "task.didFinishCollectingMetrics" }
         let transactions = metrics["data"]["transactionMetrics"].array ?? []
-        // Each request is one, and each byte came with one of them.
+        // One whole request, and each byte in one of them.
         #expect(transactions.count { $0["statusCode"] == 200 } == 1)
         #expect(transactions.count { $0["statusCode"] == 206 } == transactions.count - 1)
         #expect(Set(transactions.compactMap { $0["offset"].int }).count == transactions.count)
@@ -41,14 +41,14 @@ import Testing
     }
 
     @Test(arguments: ["useCredential", "cancelAuthenticationChallenge"])
-    func `A password that is wanted on the way is asked for once, by a task that waits, and the answer decides`(
+    func `A password that is required within the download is requested once, and the answer decides`(
         _ disposition: String
     ) async throws {
         let scene = try await Scene(configuration: Self.configuration)
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
         let (size, gate) = (16 << 20, Gate())
-        // Slower than the service reads, so that little is on its way when a segment is shortened.
+        // Slower than the service reads, so that few bytes are in flight when a segment is shortened.
         let pace = Misbehaviour.trickle(size: 16 << 10, pause: .milliseconds(1))
         scene.origin.serve("/a", .generated(seed: 1, length: size), always: [.holdBody(after: 300_000, gate), pace])
         let number = try await scene.download("/a", ["segments": 4])
@@ -74,7 +74,7 @@ import Testing
         if disposition == "useCredential" {
             #expect(task["outcome"] == "succeeded", "\(task)")
             #expect(task["content"]["digest"]["value"].string == Content.sha256(seed: 1, length: size))
-            // Nothing that had come comes again; a refusal has two bytes.
+            // Received bytes are not fetched again; a refusal has two bytes.
             #expect(scene.origin.bytesSent("/a") < size + (1 << 20))
         } else {
             #expect(task["outcome"] == "cancelled", "\(task)")

@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Section 21 from outside: kills, mirrors and documents.
+/// docs/transfers.md "Segments and mirrors" from outside: kills, mirrors and documents.
 @Suite struct SegmentTests {
     private static let size = 64 << 20
     private static let configuration: JSON = [
@@ -13,14 +13,14 @@ import Testing
     ]
 
     @Test
-    func `Kills on the way cost no more than 8 MiB each, over all segments`() async throws {
+    func `Kills repeat at most 8 MiB each, over all segments`() async throws {
         let (kills, whole) = (3, Content.bytes(seed: 1, length: Self.size))
         let scene = try await Scene(configuration: Self.configuration)
-        // Slow enough that it is not over before the last kill.
+        // Slow enough that it does not end before the last kill.
         let slowly = [Misbehaviour.trickle(size: 64 << 10, pause: .milliseconds(60))]
         scene.origin.serve("/a", .generated(seed: 1, length: Self.size), always: slowly)
         let number = try await scene.download("/a", ["segments": 16])
-        // What a kill leaves beyond the record is little by chance: some is added where nothing is fetched before the end.
+        // A kill leaves few unrecorded bytes: more are added where nothing is fetched before the end.
         let added = Self.size - (1 << 20)
         var lost = 1 << 20
         for kill in 1...kills {
@@ -41,11 +41,11 @@ import Testing
         let task = try await scene.completed(number)
         #expect(task["outcome"] == "succeeded")
         #expect(task["content"]["digest"]["value"].string == Content.sha256(seed: 1, length: Self.size))
-        // What waits in the buffers of sixteen connections comes on top.
+        // Plus the bytes in the buffers of sixteen connections.
         let most = Self.size + kills * (8 << 20) + kills * 16 * (1 << 20)
         #expect(scene.origin.bytesSent("/a") < most)
         #expect(task["segmentStates"] == .null)
-        // A filesystem tells of whole blocks what was written.
+        // A filesystem reports written bytes in whole blocks.
         let twice = try #require(task["countOfBytesFetchedTwice"].int)
         #expect(abs(twice - lost) < kills * 16 * 2 * 4096, "\(twice) and not \(lost)")
     }
@@ -56,7 +56,7 @@ import Testing
         #expect(bytes.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, off_t(offset)) } == bytes.count)
     }
 
-    /// How many bytes a partial file has of a content that its record does not tell of.
+    /// The bytes of a content in a partial file that its record does not have.
     private static func bytes(of whole: [UInt8], in file: [UInt8], outside record: SegmentRecord) -> Int {
         stride(from: 0, to: min(whole.count, file.count), by: 4096).reduce(0) { count, start in
             let block = start..<min(start + 4096, whole.count, file.count)
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test
-    func `A Metalink document is a download from all its sources`() async throws {
+    func `A Metalink document becomes a download from all its sources`() async throws {
         let scene = try await Scene(configuration: Self.configuration)
         scene.origin.serve("/b", .generated(seed: 1, length: 1000))
         let document = """
@@ -109,7 +109,7 @@ import Testing
     @Test(arguments: [
         ("<a", 400, "malformed-json"), ("<!DOCTYPE a><a/>", 400, "malformed-json"), ("<a/>", 422, "invalid-value"),
     ])
-    func `A document that is none creates nothing`(text: String, status: Int, code: String) async throws {
+    func `An invalid document creates nothing`(text: String, status: Int, code: String) async throws {
         let scene = try await Scene()
         let answer = try await scene.api.send(
             "POST", "/v1/sessions/s/tasks", headers: [("Content-Type", "application/metalink4+xml")],

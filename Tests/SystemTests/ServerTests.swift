@@ -3,9 +3,9 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Section 2 and 3: the process, and what holds for every route.
+/// docs/configuration.md and docs/api.md: the process, and the rules of every route.
 @Suite struct ServerTests {
-    @Test func `It says where it listens, and is alive and ready without a key`() async throws {
+    @Test func `The service prints its address, and is live and ready without a key`() async throws {
         let service = try await ServiceProcess()
         #expect(service.output == "urlsessiond listening on http://127.0.0.1:\(service.port)\n")
         for path in ["/healthz", "/readyz", "/openapi.json", "/openapi.yaml"] {
@@ -14,7 +14,7 @@ import Testing
         #expect(try await service.api.get("/openapi.json").json["openapi"].string?.hasPrefix("3.1") == true)
     }
 
-    @Test func `SIGTERM ends it with 0 and costs no attempt`() async throws {
+    @Test func `SIGTERM ends the process with 0 and charges no attempt`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 50_000), turns: [[.holdBody(after: 10_000, gate)]])
@@ -39,7 +39,7 @@ import Testing
         expect(try await service.api.get("/readyz"), 200)
     }
 
-    @Test func `A data folder that cannot be locked is told with the true reason`() async throws {
+    @Test func `A data directory that cannot be locked is reported with the true reason`() async throws {
         let folder = TemporaryFolder()
         folder.makeFolder("lock")
         let words = [["serve", "--dev", "--listen", "127.0.0.1:0"], ["import", folder.file("none")]]
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(.enabled(if: Nginx.isAvailable, "openssl is not installed: scripts/install-packages test"))
-    func `check-config reads the certificate and its key, and tells what is wrong with them`() async throws {
+    func `check-config reads the certificate and its key, and reports their faults`() async throws {
         let folder = TemporaryFolder()
         _ = try await ChildProcess.run([
             "/bin/sh", "-c",
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `check-config prints what is in force, flags before environment before file`() async throws {
+    @Test func `check-config prints the effective settings, flags before environment before file`() async throws {
         let folder = TemporaryFolder()
         let file = folder.write(
             Array(
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: [["check-config"], ["help"], ["serve", "--help"], ["--version"], ["man"]])
-    func `A result that cannot be written is no success`(_ words: [String]) async throws {
+    func `A command whose output cannot be written fails`(_ words: [String]) async throws {
         let failed = try await #require(throws: ChildProcess.Failed.self) {
             try await ChildProcess.run(
                 ["/bin/sh", "-c", "exec \"$@\" > /dev/full", "sh", ServiceProcess.binary] + words)
@@ -110,7 +110,7 @@ import Testing
         #expect(failed.status >> 8 == 74 && failed.errors.contains("No space left on device"), "\(failed)")
     }
 
-    @Test func `A service that cannot say where it listens serves all the same, and logs it`() async throws {
+    @Test func `A service that cannot print its address serves all the same, and logs it`() async throws {
         let folder = TemporaryFolder()
         let port = try Socket.listen(port: 0).port
         let words = ["serve", "--dev", "--listen", "127.0.0.1:\(port)", "--data-dir", folder.file("data")]
@@ -120,7 +120,7 @@ import Testing
         try await eventually("it serves") { (try? await APIClient(port: port).get("/healthz").status) == 200 }
         try await eventually("it is logged") {
             String(decoding: readFile(folder.file("log")) ?? [], as: UTF8.self).contains(
-                "standard output does not take")
+                "could not be printed to standard output")
         }
         withExtendedLifetime(service) {}
     }
@@ -130,7 +130,7 @@ import Testing
         ("[]", "c.json: is not one JSON object"),
         ("", "c.json:1:1: "), (#"{"listen": "a", "listen": "b"}"#, "c.json: listen: "),
     ])
-    func `What is wrong with the file of settings is told with its place`(
+    func `A fault in the file of settings is reported with its position`(
         _ text: String, _ expected: String
     ) async throws {
         let folder = TemporaryFolder()
@@ -139,10 +139,10 @@ import Testing
         #expect(result.status == .exited(64) && result.errors.contains(expected), "\(result.errors)")
     }
 
-    @Test func `The first start says where the operator's key is, and not what it is`() async throws {
+    @Test func `The first start prints the path of the operator's key, and not the key`() async throws {
         let service = try await ServiceProcess(dev: false)
         let path = service.data.file("data/admin.key")
-        let line = "the operator's key was made"
+        let line = "the operator's key was created"
         try await eventually("it says so") { service.errors.contains(line) }
         #expect(service.errors.contains(path))
         let key = String(decoding: try #require(readFile(path)).dropLast(), as: UTF8.self)
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func `Origins of browsers are such, or all`() async throws {
+    @Test func `CORS origins are valid origins, or all`() async throws {
         for origin in ["app.example", "https://app.example/", "https://App.example", "https://a.example:x", "null"] {
             let refused = try await ServiceProcess.run(["check-config", "--cors-origin", origin])
             let isTold = refused.errors.contains("cors-origin: \(origin)")
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func `The developer's mode listens on loopback alone`() async throws {
+    @Test func `Development mode listens on loopback alone`() async throws {
         let folder = TemporaryFolder()
         let result = try await ServiceProcess.run(
             ["serve", "--dev", "--listen", "0.0.0.0:0", "--data-dir", folder.file("data")])
@@ -182,7 +182,7 @@ import Testing
         #expect(!result.errors.isEmpty)
     }
 
-    @Test func `Without the developer's mode a key is made, 0600, and works`() async throws {
+    @Test func `Without development mode a key is created, with mode 0600, and works`() async throws {
         let service = try await ServiceProcess(dev: false)
         let key = String(decoding: readFile(service.data.file("data/admin.key")) ?? [], as: UTF8.self)
         let trimmed = String(key.prefix { $0 != "\n" })
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func `Requests that are not understood get a problem`() async throws {
+    @Test func `Unintelligible requests get a problem`() async throws {
         let scene = try await Scene()
         let api = scene.api
         let tasks = "/v1/sessions/s/tasks"
@@ -225,7 +225,7 @@ import Testing
         #expect([400, 422].contains(try await post(deep, json).status))
     }
 
-    @Test func `All faults of a body are named at once`() async throws {
+    @Test func `All faults of a body are reported at once`() async throws {
         let scene = try await Scene()
         let task: JSON = [
             "kind": "download", "request": ["url": "ftp://a.example/"], "priority": 7, "metadata": ["a": 1],
@@ -238,7 +238,7 @@ import Testing
         }
     }
 
-    @Test func `What is too large is refused before it is read`() async throws {
+    @Test func `An oversized body is refused before it is read`() async throws {
         let scene = try await Scene()
         let large = [UInt8](repeating: 0x20, count: 1 << 20 + 1)
         let headers = [("Content-Type", "application/json")]
@@ -251,7 +251,7 @@ import Testing
         expect(try await scene.api.get("/readyz"), 200)
     }
 
-    @Test func `Framings that smuggle are refused and the connection is closed`() async throws {
+    @Test func `Ambiguous framings are refused and the connection is closed`() async throws {
         let service = try await ServiceProcess()
         let head =
             "POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dev\r\n"
@@ -271,7 +271,7 @@ import Testing
         #expect(try await service.api.get("/v1/sessions").json["items"].array?.isEmpty == true)
     }
 
-    @Test func `A host that is not this machine is misdirected in the developer's mode`() async throws {
+    @Test func `In development mode a foreign Host gets 421`() async throws {
         let service = try await ServiceProcess()
         for host in ["evil.example", "127.0.0.1.evil.example:80", "10.0.0.1"] {
             expectProblem(
@@ -282,7 +282,7 @@ import Testing
         }
     }
 
-    @Test func `Every answer has a request identifier`() async throws {
+    @Test func `Every response has a request identifier`() async throws {
         let service = try await ServiceProcess()
         let given = try await service.api.get("/v1/sessions", headers: [("X-Request-Id", "my-id_1.2")])
         #expect(given.fields["X-Request-Id"] == "my-id_1.2")
@@ -294,7 +294,7 @@ import Testing
         #expect(try await service.api.get("/healthz").fields.contains("X-Request-Id"))
     }
 
-    @Test func `HEAD answers as GET does, without the body`() async throws {
+    @Test func `HEAD has the response of GET, without the body`() async throws {
         let scene = try await Scene()
         for path in ["/v1/sessions", "/v1/sessions/s", "/v1/app", "/healthz", "/v1/sessions/s/events"] {
             let get = try await scene.api.get(path)
@@ -325,7 +325,7 @@ import Testing
             try await scene.api.patch(path, change, headers: [("If-Match", etag)]), 412, "precondition-failed")
     }
 
-    @Test func `A request with the same idempotency key is done once`() async throws {
+    @Test func `A request with the same idempotency key runs once`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10))
         let path = "/v1/sessions/s/tasks"
@@ -347,7 +347,7 @@ import Testing
         #expect(later.status == 201 && later.json["taskIdentifier"] == first.json["taskIdentifier"], "\(later.text)")
     }
 
-    @Test func `Only good answers are kept under an idempotency key, and a batch keeps its identifiers`() async throws {
+    @Test func `Only successes are stored under an idempotency key, and a batch keeps its identifiers`() async throws {
         let scene = try await Scene()
         let path = "/v1/sessions/s/tasks/batch?return=minimal"
         let key = [("Idempotency-Key", "k-2")]
@@ -364,7 +364,7 @@ import Testing
         #expect(try await scene.session()["taskCounts"]["suspended"] == 2)
     }
 
-    @Test func `A hundred equal requests at once make one task`() async throws {
+    @Test func `A hundred equal concurrent requests create one task`() async throws {
         let scene = try await Scene()
         let task = scene.downloadOf("/a", ["state": "suspended"])
         let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -379,7 +379,7 @@ import Testing
         #expect(try await scene.session()["taskCounts"]["suspended"] == 1)
     }
 
-    @Test func `Lists come in pages`() async throws {
+    @Test func `Lists are returned in pages`() async throws {
         let scene = try await Scene(configuration: nil)
         for number in 0..<5 { try await scene.makeSession("page-\(number)") }
         var seen: [String] = []
@@ -414,7 +414,7 @@ import Testing
         }
     }
 
-    @Test func `Waiting for a task ends when it completes, and when it is newer`() async throws {
+    @Test func `A wait for a task ends with its completion, and with a newer revision`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.hold(gate)]])
@@ -442,7 +442,7 @@ import Testing
         expectProblem(try await scene.api.get("/metrics"), 403, "insufficient-scope")
     }
 
-    @Test func `Over the rate limit a key has to wait`() async throws {
+    @Test func `Above the rate limit a key has to wait`() async throws {
         let service = try await ServiceProcess(["--rate-limit", "1"])
         var limited: APIClient.Answer?
         for _ in 0..<200 where limited == nil {
@@ -455,7 +455,7 @@ import Testing
         expect(try await service.api.get("/healthz"), 200)
     }
 
-    @Test func `Browsers of one origin may call`() async throws {
+    @Test func `Browsers of one origin may send requests`() async throws {
         let service = try await ServiceProcess(["--cors-origin", "https://a.example"])
         let preflight = try await service.api.with(key: nil).send(
             "OPTIONS", "/v1/sessions",
@@ -467,14 +467,14 @@ import Testing
     }
 
     @Test(.enabled(if: !TestStore.isOnServer))
-    func `A database that has lost all its bytes is not taken for a new one`() async throws {
+    func `A database that has lost all its bytes is not mistaken for a new one`() async throws {
         let service = try await ServiceProcess()
         try await service.terminate()
         let path = service.data.file("data/urlsessiond.db")
         try #require(truncate(path, 0) == 0)
         let refused = await #expect(throws: ServiceProcess.NotListening.self) { try await service.start() }
         #expect(refused?.status == .exited(73), "\(refused?.description ?? "")")
-        #expect(refused?.errors.contains("is empty, though the folder was used") == true)
+        #expect(refused?.errors.contains("is empty, although the folder was used") == true)
         unlink(path)
         try await service.start()
     }
@@ -488,6 +488,6 @@ import Testing
 }
 
 extension String {
-    /// How often a text occurs.
+    /// The number of occurrences of a text.
     func components(of text: String) -> Int { ranges(of: text).count }
 }

@@ -2,9 +2,9 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 5: sessions.
+/// docs/concepts.md "The life of a session".
 @Suite struct SessionTests {
-    @Test func `One call creates, and reconnects`() async throws {
+    @Test func `One call creates a session, and reconnects`() async throws {
         let scene = try await Scene(configuration: nil)
         let body: JSON = ["configuration": ["httpMaximumConnectionsPerHost": 3], "sessionDescription": "mine"]
         let created = try await scene.api.put("/v1/sessions/com.example.bg", body)
@@ -29,7 +29,7 @@ import Testing
         #expect(!mismatch.text.contains("timeoutIntervalForRequest"))
     }
 
-    @Test func `The effective configuration is echoed`() async throws {
+    @Test func `The effective configuration is returned`() async throws {
         let scene = try await Scene()
         let configuration = try await scene.session()["configuration"]
         let expected: [String: JSON] = [
@@ -40,6 +40,7 @@ import Testing
             "tlsMinimumSupportedProtocolVersion": "1.2", "requiresSecureTransport": false, "pinnedPublicKeys": [:],
             "proxy": nil, "authenticationChallenges": "ask", "networkServiceType": "default", "retryPolicy": "robust",
             "bandwidthLimit": nil, "resumableUploads": "auto", "stallInterval": 3600,
+            "requestCachePolicy": "reloadIgnoringLocalCacheData",
         ]
         for (name, value) in expected { #expect(configuration[name] == value, "\(name): \(configuration)") }
         #expect(configuration["timeoutIntervalForRequest"].double == 60)
@@ -87,7 +88,7 @@ import Testing
         expect(try await scene.api.get("/v1/sessions/x"), 404)
     }
 
-    @Test func `Description and bandwidth limit can change, the rest is frozen`() async throws {
+    @Test func `Description and bandwidth limit can change, and the rest is frozen`() async throws {
         let scene = try await Scene()
         let changed = try await scene.api.patch(
             "/v1/sessions/s", ["sessionDescription": "new", "bandwidthLimit": 1_000_000])
@@ -102,7 +103,7 @@ import Testing
         expect(try await scene.api.put("/v1/sessions/s", ["configuration": [:]]), 200)
     }
 
-    @Test func `Finishing tasks invalidates once they are done`() async throws {
+    @Test func `Finishing tasks invalidates the session once they are done`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.hold(gate)]])
@@ -147,7 +148,7 @@ import Testing
         #expect(events.last?["type"] == "session.didBecomeInvalid")
     }
 
-    @Test func `An invalid session gives way to a new one under its identifier`() async throws {
+    @Test func `An invalid session is replaced by a new one of its identifier`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10))
         for _ in 1...2 { try await scene.completed(try await scene.download("/a")) }
@@ -162,7 +163,7 @@ import Testing
         #expect(try await scene.events().isEmpty)
     }
 
-    @Test func `A deleted session is forgotten`() async throws {
+    @Test func `A deleted session is gone`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 100_000), turns: [[], [.hold(gate)]])
@@ -180,7 +181,7 @@ import Testing
         #expect(try await scene.session()["taskCounts"]["completed"] == 0)
     }
 
-    @Test func `Additional headers are sent, the request's own win`() async throws {
+    @Test func `Additional headers are sent, and the request's own take precedence`() async throws {
         let scene = try await Scene(configuration: ["httpAdditionalHeaders": ["X-A": "session", "X-B": "session"]])
         scene.origin.serve("/a", .text("x"))
         let request: JSON = ["url": .string(scene.origin.url("/a")), "headers": ["x-a": "request"]]
@@ -231,7 +232,7 @@ import Testing
         #expect(session["countOfBytesSent"] == 5, "\(session)")
     }
 
-    @Test func `Everything is there after a kill`() async throws {
+    @Test func `Every resource survives a kill`() async throws {
         let scene = try await Scene(configuration: ["httpMaximumConnectionsPerHost": 2])
         scene.origin.serve("/a", .generated(seed: 1, length: 100_000))
         let number = try await scene.download("/a")

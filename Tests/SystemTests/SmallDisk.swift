@@ -2,13 +2,13 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A small filesystem of its own for a service's data folder. It outlives the service, so that one can be started again.
+/// A small filesystem for a service's data folder. It outlives the service, so that another one can start on it.
 final class SmallDisk: Sendable {
     let data: TemporaryFolder
-    /// What becomes a service that sees the filesystem.
+    /// The command that runs a service with the filesystem.
     let wrapper: [String]
     private let holder: ChildProcess
-    /// The data folder as this process sees it.
+    /// The data folder's path in this process.
     private let path: String
 
     init(megabytes: Int) async throws {
@@ -30,14 +30,14 @@ final class SmallDisk: Sendable {
         ]
     }
 
-    /// Whether such a filesystem can be had here.
+    /// Whether the machine permits such a filesystem.
     static func canBeHad() async -> Bool {
         let folder = TemporaryFolder()
         let mount = "mount -t tmpfs -o size=1m none \(folder.path)"
         return (try? await ChildProcess.run(["/usr/bin/unshare", "-rm", "/bin/sh", "-c", mount])) != nil
     }
 
-    /// Bytes that are free on it.
+    /// The free bytes.
     var free: Int {
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return -1 }
@@ -47,7 +47,7 @@ final class SmallDisk: Sendable {
     /// The files below one of its folders.
     func files(_ folder: String) -> [String] { filesBelow("\(path)/\(folder)") }
 
-    /// Takes bytes of it away.
+    /// Occupies bytes of it.
     func fill(_ count: Int) throws {
         let file = open("\(path)/filler", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         try #require(file >= 0)

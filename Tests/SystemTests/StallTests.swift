@@ -2,9 +2,9 @@ import Core
 import TestSupport
 import Testing
 
-/// Sessions of which no running task makes progress.
+/// docs/concepts.md "Stalls".
 @Suite struct StallTests {
-    /// The JSON that creates a download of which the origin resets every connection.
+    /// The JSON that creates a download whose connections the origin resets.
     private func hopeless(_ scene: Scene) -> JSON {
         scene.origin.serve("/hopeless", .text("x"), always: [.noAnswer(.reset)])
         return scene.downloadOf("/hopeless")
@@ -14,7 +14,7 @@ import Testing
         try await scene.events().filter { $0["type"] == "session.didStall" }
     }
 
-    @Test func `A session whose tasks make no progress tells its app, once`() async throws {
+    @Test func `A session whose tasks make no progress reports it to its app, once`() async throws {
         let scene = try await Scene(configuration: ["stallInterval": 2])
         #expect(try await scene.session()["configuration"]["stallInterval"] == 2)
         let receiver = try Receiver()
@@ -31,7 +31,7 @@ import Testing
         try await stays("one stall", for: .seconds(4)) { try await stalls(scene).count == 1 }
     }
 
-    @Test func `Progress ends a stall, and the next one is told again`() async throws {
+    @Test func `Progress ends a stall, and the next stall is reported again`() async throws {
         let scene = try await Scene(configuration: ["stallInterval": 1, "sessionSendsLaunchEvents": false])
         try await scene.create(hopeless(scene))
         try await eventually("the first stall") { try await stalls(scene).count == 1 }
@@ -41,9 +41,9 @@ import Testing
         #expect(try await scene.launches().isEmpty)
     }
 
-    @Test func `Bytes on their way, delayed tasks, and sessions that never stall are no stall`() async throws {
+    @Test func `Bytes in flight, delayed tasks, and sessions without a stall interval are no stall`() async throws {
         let scene = try await Scene(configuration: ["stallInterval": 2])
-        // The bytes come too slowly to be stored before the end.
+        // The bytes arrive too slowly to be stored before the end.
         scene.origin.serve(
             "/slow", .generated(seed: 1, length: 60), turns: [[.trickle(size: 4, pause: .milliseconds(500))]])
         try await scene.makeSession("never", ["stallInterval": .null])
@@ -62,7 +62,7 @@ import Testing
         #expect(refused.status == 422 && refused.text.contains("/configuration/stallInterval"), "\(refused.text)")
     }
 
-    @Test func `A retry policy ends with its time`() async throws {
+    @Test func `A retry policy ends with its time limit`() async throws {
         let scene = try await Scene(
             configuration: [
                 "retryPolicy": ["maximumElapsedTime": 1.5, "initialDelay": 0.2, "maximumDelay": 0.4]

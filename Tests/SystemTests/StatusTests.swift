@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 6 and 7: how answers of an origin become outcomes, and what is tried again.
+/// docs/transfers.md "Retries": the outcomes of responses, and retried ones.
 @Suite struct StatusTests {
     private static let quick: JSON = [
         "retryPolicy": ["statusCodes": [503, 429], "maximumAttempts": 4, "initialDelay": 0.1, "maximumDelay": 0.1]
@@ -49,7 +49,7 @@ import Testing
         if row.outcome == "failed" { #expect(!events.contains { $0["type"] == "task.didFinishDownloading" }) }
     }
 
-    @Test func `304 to our entity tag is not modified`() async throws {
+    @Test func `A 304 to the app's entity tag is notModified`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10))
         let number = try await scene.download("/a", ["ifNoneMatch": "\"v1\""])
@@ -60,7 +60,7 @@ import Testing
         #expect(try await scene.completed(changed)["outcome"] == "succeeded")
     }
 
-    @Test func `A status that passes is tried again, without an event that is kept`() async throws {
+    @Test func `A transient status is retried, without a stored event`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         scene.origin.serve("/a", .generated(seed: 1, length: 10), turns: [[.status(503)], [.status(429)]])
         let number = try await scene.download("/a")
@@ -70,7 +70,7 @@ import Testing
         #expect(!types.contains("task.willRetry") && types.last == "task.didComplete", "\(types)")
     }
 
-    @Test func `Retries used up by a status end as that status`() async throws {
+    @Test func `If every retry gets a status, the outcome is that status`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         scene.origin.serve("/a", .text("x"), always: [.status(503, body: "busy")])
         let number = try await scene.download("/a")
@@ -81,7 +81,7 @@ import Testing
         #expect(try await scene.content(number).text == "busy")
     }
 
-    @Test func `Apple's policy takes the first status`() async throws {
+    @Test func `Apple's policy accepts the first status`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": "apple"])
         scene.origin.serve("/a", .text("x"), always: [.status(503)])
         let number = try await scene.download("/a")
@@ -89,7 +89,7 @@ import Testing
         #expect(scene.origin.requests.count == 1)
     }
 
-    @Test func `The robust policy tries again by itself`() async throws {
+    @Test func `The robust policy retries by itself`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"), turns: [[.status(500)], [.status(408)]])
         let number = try await scene.download("/a")
@@ -97,7 +97,7 @@ import Testing
         #expect(task["outcome"] == "succeeded" && task["attempts"]["count"] == 3, "\(task)")
     }
 
-    @Test func `Retry-After is honoured, and resume tries at once`() async throws {
+    @Test func `Retry-After is honoured, and resume retries at once`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         scene.origin.serve("/a", .text("x"), turns: [[.status(503, [("Retry-After", "2")])]])
         try await scene.completed(try await scene.download("/a"))
@@ -112,7 +112,7 @@ import Testing
         #expect(try await scene.completed(number, in: "t")["outcome"] == "succeeded")
     }
 
-    @Test func `An origin that says 429 slows down for all sessions of the app`() async throws {
+    @Test func `An origin with a 429 is paused for all sessions of the app`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         scene.origin.serve("/a", .text("x"), turns: [[.status(429, [("Retry-After", "8")])]])
         scene.origin.serve("/b", .text("x"))
@@ -126,7 +126,7 @@ import Testing
         #expect(try #require(scene.origin.requests("/b").first).time - start >= .milliseconds(7500))
     }
 
-    @Test func `A connection that is refused is tried until it is not`() async throws {
+    @Test func `A refused connection is retried until it succeeds`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.3]])
         let gone = try OriginServer()
         gone.stop()
@@ -135,7 +135,7 @@ import Testing
         try await scene.waitFor("failed twice", task: number) { $0["attempts"]["count"].int ?? 0 >= 2 }
         let waiting = try await scene.task(number)
         #expect(waiting["state"] == "running" && waiting["outcome"].isNull, "\(waiting)")
-        // Nobody else gets the port meanwhile: it is the first server's until that goes.
+        // The port stays the first server's until that is released.
         let back = try OriginServer(port: gone.port, serving: ["/a": .text("x")])
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
         #expect(back.requests.count == 1 && gone.requests.isEmpty)
@@ -155,7 +155,7 @@ import Testing
         #expect(task["outcome"] == "succeeded")
     }
 
-    @Test func `A digest that differs restarts once, then fails`() async throws {
+    @Test func `A wrong digest restarts once, then fails`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]])
         scene.origin.serve("/a", .generated(seed: 1, length: 100_000))
         func digest(_ value: String, _ algorithm: String = "sha-256") -> [String: JSON] {
@@ -178,7 +178,7 @@ import Testing
         #expect(healed["outcome"] == "succeeded", "\(healed)")
     }
 
-    @Test func `The egress policy refuses what is not public`() async throws {
+    @Test func `The egress policy refuses private addresses`() async throws {
         let origin = try OriginServer()
         let service = try await ServiceProcess(dev: false)
         let key = String(decoding: readFile(service.data.file("data/admin.key")) ?? [], as: UTF8.self).prefix {
@@ -219,7 +219,7 @@ import Testing
         #expect(task["error"]["code"] == -1022 && task["error"]["policy"] == "egress", "\(task)")
     }
 
-    @Test func `Plain http is refused where transport must be secure`() async throws {
+    @Test func `Plain http is refused if transport must be secure`() async throws {
         let scene = try await Scene(configuration: ["requiresSecureTransport": true])
         let task = try await scene.completed(try await scene.download("/a"))
         #expect(task["outcome"] == "failed" && task["error"]["code"] == -1022, "\(task)")

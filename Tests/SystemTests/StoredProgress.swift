@@ -5,7 +5,8 @@ import TestSupport
 import Testing
 
 extension Scene {
-    /// What a database knows of the progress of a task, by default the first: that of the service, which must not run.
+    /// The progress of a task (by default the first) in a database (by default the service's). The service must not
+    /// run.
     func storedProgress(ofTask row: Int64 = 1, in database: String? = nil) async throws -> TaskProgress? {
         guard TestStore.isOnServer else {
             return try await storedProgress(row, .file(database ?? service.data.file("data/urlsessiond.db")))
@@ -20,7 +21,7 @@ extension Scene {
         return task.result?.progress ?? task.progress
     }
 
-    /// The first task as the service's own file of SQLite has it. The service must not run.
+    /// The first task in the service's SQLite file. The service must not run.
     var storedTask: TaskRecord {
         get async throws { try await storedTask(1, .file(service.data.file("data/urlsessiond.db"))) }
     }
@@ -39,7 +40,7 @@ extension Scene {
         return try await store.tasks.read(TaskID(row))
     }
 
-    /// Waits until a backup of the running service says that so many bytes of a task, by default the first, are synced.
+    /// Waits until a backup of the running service has so many synced bytes of a task, by default the first.
     func waitUntilRecorded(_ count: Int, ofTask row: Int64 = 1) async throws {
         try await eventually("\(count) bytes are recorded") {
             let folder = TemporaryFolder()

@@ -2,11 +2,11 @@ import Core
 import TestSupport
 import Testing
 
-/// Section 6: tasks, made, read, changed.
+/// docs/concepts.md "The life of a task".
 @Suite struct TaskTests {
     private let tasks = "/v1/sessions/s/tasks"
 
-    @Test func `A task is made, starts at once and says all about itself`() async throws {
+    @Test func `A task is created, starts at once and shows all its members`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/dir/a.bin", .generated(seed: 1, length: 1000))
         let more: [String: JSON] = [
@@ -103,7 +103,7 @@ import Testing
         for end in ends.values { #expect(end["error"]["failingURL"].string == scene.origin.url("/a"), "\(end)") }
     }
 
-    @Test func `A batch is made whole or not at all`() async throws {
+    @Test func `A batch is created completely or not at all`() async throws {
         let scene = try await Scene()
         var items = (0..<5).map { scene.downloadOf("/\($0)", ["state": "suspended"]) }
         items[3] = ["kind": "download", "request": ["url": "nonsense"]]
@@ -145,7 +145,7 @@ import Testing
         #expect(try await scene.session()["taskCounts"]["suspended"] == 10_000)
     }
 
-    @Test func `Lines of tasks get a line of answer each, and may be sent again`() async throws {
+    @Test func `Lines of tasks get a line of response each, and may be sent again`() async throws {
         let scene = try await Scene()
         var lines = (0..<500).map {
             scene.downloadOf("/\($0)", ["state": "suspended", "clientTaskId": .string("c-\($0)")]).description
@@ -168,7 +168,7 @@ import Testing
         #expect(try await scene.session()["taskCounts"]["suspended"] == 498)
     }
 
-    @Test func `A client's own identifier makes a task once`() async throws {
+    @Test func `A clientTaskId creates a task once`() async throws {
         let scene = try await Scene()
         let task = scene.downloadOf("/a", ["state": "suspended", "clientTaskId": "c-1"])
         let first = try await scene.api.post(tasks, task)
@@ -223,7 +223,7 @@ import Testing
         #expect(try await numbers("group=even&limit=2&cursor=\(cursor)").count == 1)
     }
 
-    @Test func `Commands for a whole session say how many they matched`() async throws {
+    @Test func `Commands for a whole session return the number of matches`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 10), always: [.hold(gate)])
@@ -247,7 +247,7 @@ import Testing
         try await eventually("they succeed") { try await scene.session()["taskCounts"]["succeeded"] == 4 }
     }
 
-    @Test func `Commands for a whole session take a thousand task identifiers, and no more`() async throws {
+    @Test func `Commands for a whole session accept up to a thousand task identifiers`() async throws {
         let scene = try await Scene()
         let later = scene.downloadOf("/a", ["earliestBeginDate": "2999-01-01T00:00:00Z", "group": "x"])
         let batch: JSON = ["tasks": .array(Array(repeating: later, count: 1002))]
@@ -263,7 +263,7 @@ import Testing
         let all: JSON = ["matched": 1000, "changed": 1000]
         #expect(try await tell("suspend", 1...1000).json == all)
         #expect(try await (count("suspended"), count("running")) == (1000, 2))
-        // Numbers of no task are passed over, and other members of the selection count as well.
+        // Numbers without a task are skipped, and the other members of the selection apply as well.
         #expect(try await tell("resume", [1, 2, 1001, 5000]).json == ["matched": 3, "changed": 2])
         #expect(try await tell("suspend", [1, 2], ["group": "y"]).json == ["matched": 0, "changed": 0])
         #expect(try await tell("suspend", [1, 2, 3], ["state": "running"]).json == ["matched": 2, "changed": 2])
@@ -300,7 +300,7 @@ import Testing
         #expect(try await scene.completed(again)["outcome"] == "succeeded")
     }
 
-    @Test func `Resume data continues as a new task, once`() async throws {
+    @Test func `Resume data starts one new task`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 300_000), turns: [[.holdBody(after: 200_000, gate)]])
@@ -325,7 +325,7 @@ import Testing
             [409, 422].contains(try await scene.api.post(tasks, ["kind": "download", "resumeData": "forged"]).status))
     }
 
-    @Test func `A download that cannot resume says why`() async throws {
+    @Test func `A download that cannot resume returns the reason`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         let plain = Resource(.generated(seed: 1, length: 300_000))
@@ -337,7 +337,7 @@ import Testing
         #expect(cancelled.json["resumeData"].isNull && cancelled.json["notResumableReason"].string?.isEmpty == false)
     }
 
-    @Test func `A task can be changed, a completed one in what describes it alone`() async throws {
+    @Test func `A task can be changed, a completed one only in its description and metadata`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/b", .generated(seed: 2, length: 10))
         let number = try await scene.download("/a", ["state": "suspended"])
@@ -368,7 +368,7 @@ import Testing
         #expect(try await scene.events() == events)
     }
 
-    @Test func `A new address keeps the bytes while the validator matches`() async throws {
+    @Test func `A new URL keeps the bytes if the validator matches`() async throws {
         let scene = try await Scene()
         let gate = Gate()
         scene.origin.serve("/old", .generated(seed: 1, length: 300_000), always: [.holdBody(after: 200_000, gate)])
@@ -401,7 +401,7 @@ import Testing
         #expect(scene.origin.requests.map(\.path) == ["/first", "/high", "/middle", "/low"])
     }
 
-    @Test func `A host has no more transfers at a time than the session allows`() async throws {
+    @Test func `A host has at most the session's limit of transfers at a time`() async throws {
         let scene = try await Scene(configuration: ["httpMaximumConnectionsPerHost": 2])
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 1000), always: [.hold(gate)])
@@ -415,7 +415,7 @@ import Testing
         #expect(scene.origin.inFlight.peak == 2)
     }
 
-    @Test func `A task begins no earlier than it may`() async throws {
+    @Test func `A task begins no earlier than its date`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"))
         let start = wallMilliseconds()
@@ -432,7 +432,7 @@ import Testing
         #expect(try await scene.completed(late)["outcome"] == "succeeded")
     }
 
-    @Test func `Addresses that are none are refused`() async throws {
+    @Test func `Invalid URLs are refused`() async throws {
         let scene = try await Scene()
         for url in [
             "", "a", "/a", "//a.example/b", "a.example/x", "file:///etc/passwd", "ftp://a.example/", "gopher://a/",
@@ -482,7 +482,7 @@ import Testing
         #expect(try await scene.api.get(tasks).json["items"] == [])
     }
 
-    @Test func `Secrets are not shown again`() async throws {
+    @Test func `Secrets are not returned`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("x"))
         let request: JSON = [

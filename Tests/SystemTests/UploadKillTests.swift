@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 struct UploadKillTests {
-    @Test func `An upload goes on after SIGKILLs, and arrives as it was`() async throws {
+    @Test func `An upload resumes after SIGKILLs, and arrives unchanged`() async throws {
         let server = try DraftServer()
         server.answer(201, [("X-Target", "yes")], body: "stored")
         let files = TemporaryFolder()
@@ -30,7 +30,7 @@ struct UploadKillTests {
                 server.methods.count == 2 * kill - 1 && server.bytesReceived >= kill * 2 << 20
             }
             try await service.kill()
-            // The server shall not take what comes next for a second append beside one that is under way.
+            // The server must not take the next append for a concurrent one.
             try await eventually("the server sees it gone") { server.openConnections == 0 }
             try await service.start()
         }

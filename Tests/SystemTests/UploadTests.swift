@@ -3,11 +3,11 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Section 6 and 7: uploads and requests with a body.
+/// docs/transfers.md "Requests" and "Resuming uploads": uploads and requests with a body.
 @Suite struct UploadTests {
     private static let quick: JSON = ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.1]]
 
-    @Test func `Bytes come from every kind of body`() async throws {
+    @Test func `Bytes are read from every kind of body`() async throws {
         let files = TemporaryFolder()
         let bytes = Content.bytes(seed: 5, length: 200_000)
         files.makeFolder("dir")
@@ -47,7 +47,7 @@ import Testing
         #expect(uploads == [download])
     }
 
-    @Test func `A source changed after creation still sends the first bytes`() async throws {
+    @Test func `A source that changes after creation does not change the upload`() async throws {
         let files = TemporaryFolder()
         let bytes = Content.bytes(seed: 5, length: 300_000)
         files.write(bytes, to: "f")
@@ -61,7 +61,7 @@ import Testing
         #expect(scene.origin.requests("/up").first?.bodySHA256 == Content.sha256(of: bytes))
     }
 
-    @Test func `An upload behind one with a digest credential arrives whole`() async throws {
+    @Test func `An upload after one with a digest credential arrives complete`() async throws {
         let scene = try await Scene()
         try await scene.makeSession("t")
         let made = try await scene.api.post(
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(.enabled(if: !TestStore.isOnServer))
-    func `Bytes that changed on the disk are not sent as if they were those that were stored`() async throws {
+    func `A stored body that changed on the disk is not sent`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/source", .generated(seed: 6, length: 200_000))
         scene.origin.serve("/up", .upload())
@@ -106,7 +106,7 @@ import Testing
             #expect(task["attempts"]["count"] == 1, "\(task)")
         }
         #expect(scene.origin.requests("/up").allSatisfy { $0.bodyLength < 200_000 })
-        #expect(scene.service.errors.contains("it is not the one that was stored"))
+        #expect(scene.service.errors.contains("its file differs from the stored body"))
     }
 
     private static func flip(_ path: String, at offset: off_t) throws {
@@ -138,7 +138,7 @@ import Testing
         #expect(scene.origin.requests.isEmpty)
     }
 
-    @Test func `A broken upload starts again from its snapshot`() async throws {
+    @Test func `A broken upload restarts from its snapshot`() async throws {
         let scene = try await Scene(configuration: Self.quick)
         let bytes = Content.bytes(seed: 5, length: 500_000)
         let identifier = try await scene.api.send("POST", "/v1/bodies", body: bytes).json["id"]
@@ -150,7 +150,7 @@ import Testing
         #expect(scene.origin.requests("/up").last?.bodySHA256 == Content.sha256(of: bytes))
     }
 
-    @Test func `What is not idempotent is sent again on a status only with a key`() async throws {
+    @Test func `A non-idempotent upload is retried after a status only with a key`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["statusCodes": [503], "initialDelay": 0.1]])
         for path in ["/plain", "/keyed"] { scene.origin.serve(path, .upload(status: 200), turns: [[.status(503)]]) }
         func post(_ path: String, _ headers: JSON) async throws -> JSON {
@@ -165,7 +165,7 @@ import Testing
         #expect(scene.origin.requests("/keyed").map { $0.fields["Idempotency-Key"] } == ["k", "k"])
     }
 
-    @Test func `A download may ask with a body`() async throws {
+    @Test func `A download may have a request body`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/q", .echo)
         let request: JSON = [

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A server that answers each chunk with the same bytes, and what it was sent.
+/// A server that responds to each chunk with the same bytes, and the chunks that it received.
 private final class Echo: Sendable {
     let received: Locked<[UInt8]>
     let server: SocketServer
@@ -45,7 +45,7 @@ private final class Echo: Sendable {
         }
     }
 
-    @Test func `Bytes and ends come through`() async throws {
+    @Test func `Bytes and ends pass through`() async throws {
         let client = try connect()
         #expect(try await ask(client, "one") == "one")
         #expect(proxy.connections == 1)
@@ -74,7 +74,7 @@ private final class Echo: Sendable {
         #expect(try await ask(try connect(), "three") == "three")
     }
 
-    @Test func `Nothing moves while it is held`() async throws {
+    @Test func `No byte passes while the proxy holds`() async throws {
         let old = try connect()
         #expect(try await ask(old, "one") == "one")
         proxy.hold(true)
@@ -87,7 +87,7 @@ private final class Echo: Sendable {
         #expect(try await new == "three")
     }
 
-    @Test func `Connections that are held can be cut`() async throws {
+    @Test func `Held connections can be cut`() async throws {
         let client = try connect()
         #expect(try await ask(client, "one") == "one")
         proxy.hold(true)
@@ -98,7 +98,7 @@ private final class Echo: Sendable {
         #expect(echo.text == "one")
     }
 
-    @Test func `One answer is lost, of what the server has done`() async throws {
+    @Test func `One response is lost, and the server has run the statement`() async throws {
         let (client, other) = (try connect(), try connect())
         proxy.loseAnswers(after: Array("COMMIT".utf8))
         #expect(try await ask(client, "begin COM") == "begin COM")
@@ -112,7 +112,7 @@ private final class Echo: Sendable {
     }
 
     @Test(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
-    func `A transaction whose answer is lost is committed`() async throws {
+    func `A transaction with a lost response is committed`() async throws {
         let database = try await SharedPostgreSQL.database()
         let proxy = try CuttingProxy(to: database.server.port)
         try await database.query("CREATE TABLE t (a int)")

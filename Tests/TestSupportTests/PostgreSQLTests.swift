@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
 struct PostgreSQLTests {
-    @Test func `A query says what is there, whatever it contains`() async throws {
+    @Test func `A query returns its rows, whatever they contain`() async throws {
         let database = try await SharedPostgreSQL.database()
         #expect(try await database.query("SELECT 1").first == ["1"])
         try await database.query("CREATE TABLE t (a text, b text); INSERT INTO t VALUES (E'|\\n', NULL), ('', 'é')")
@@ -17,7 +17,7 @@ struct PostgreSQLTests {
         #expect(failure?.errors.contains(#"column "nothing" does not exist"#) == true)
     }
 
-    @Test func `A database is empty or a copy, and goes with its last reference`() async throws {
+    @Test func `A database is empty or a copy, and is dropped with its last reference`() async throws {
         let server = try await PostgreSQL(["work_mem=5MB"])
         var first: PostgreSQLDatabase? = try await server.database()
         let name = try #require(first?.name)
@@ -33,7 +33,7 @@ struct PostgreSQLTests {
         }
     }
 
-    @Test func `What was committed outlives each of its ends`() async throws {
+    @Test func `Commits survive each kind of end`() async throws {
         let server = try await PostgreSQL()
         let database = try await server.database()
         try await database.query("CREATE TABLE t (a int)")
@@ -50,7 +50,7 @@ struct PostgreSQLTests {
         }
     }
 
-    @Test func `A kill ends the sessions that are busy`() async throws {
+    @Test func `A kill ends busy sessions`() async throws {
         let server = try await PostgreSQL()
         let (database, observer) = (try await server.database(), try await server.database())
         let busy = Task { try await database.query("SELECT pg_sleep(600)") }
@@ -61,7 +61,7 @@ struct PostgreSQLTests {
         await #expect(throws: ChildProcess.Failed.self) { try await busy.value }
     }
 
-    @Test func `Nothing of a server is left behind`() async throws {
+    @Test func `A server leaves no files`() async throws {
         var server: PostgreSQL? = try await PostgreSQL()
         let folder = try await server?.database().query("SHOW data_directory").first?.first
         let path = try #require(folder)

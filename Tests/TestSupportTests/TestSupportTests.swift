@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct ContentTests {
-    @Test func `Content is the same however it is cut`() {
+    @Test func `Content does not depend on how it is split`() {
         let whole = Content.bytes(seed: 7, length: 1000)
         for (start, end) in [(0, 1), (3, 20), (8, 16), (500, 1000), (999, 1000), (12, 12)] {
             #expect(Content.bytes(seed: 7, range: start..<end) == Array(whole[start..<end]))
@@ -15,7 +15,7 @@ import Testing
 }
 
 @Suite struct JSONTests {
-    @Test func `Text survives reading and writing`() throws {
+    @Test func `Text survives a round trip`() throws {
         let text = #"{"a":[1,-2.5,null,true,"x\ny\u00e9\ud83d\ude00"],"b":{}}"#
         let value = try JSON(parsing: text)
         #expect(value["a"][0].int == 1)
@@ -44,7 +44,7 @@ import Testing
             #"{"event_type":"ping","data":{"success":true}}"#, "v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0="
         ),
     ])
-    func `The vectors of the reference libraries verify`(
+    func `The vectors of the reference libraries are verified`(
         _ secret: String, _ id: String, _ timestamp: String, _ body: String, _ signature: String
     ) {
         #expect(
@@ -58,7 +58,7 @@ import Testing
 
     init() throws { origin = try OriginServer() }
 
-    @Test func `A resource is served whole and in ranges`() async throws {
+    @Test func `A resource is served completely and in ranges`() async throws {
         origin.serve("/a", .generated(seed: 3, length: 100_000))
         let whole = try await client.get("/a?query=1")
         #expect(whole.status == 200)
@@ -75,7 +75,7 @@ import Testing
         #expect(origin.requests("/a").map(\.bytesSent) == [100_000, 1000, 100_000, 14, 0])
     }
 
-    @Test func `Misbehaviours come in turn, then it behaves`() async throws {
+    @Test func `Misbehaviours are applied in order, then the origin behaves`() async throws {
         let gate = Gate()
         origin.serve(
             "/b", .generated(seed: 4, length: 5000),
@@ -116,7 +116,7 @@ import Testing
         #expect(echoed.text == "abcde")
     }
 
-    @Test func `A stalled answer ends when the client goes`() async throws {
+    @Test func `A stalled response ends when the client disconnects`() async throws {
         origin.serve("/s", .generated(seed: 1, length: 100), turns: [[.stall(after: 10)]])
         let exchange = try await client.begin("GET", "/s")
         try await eventually("ten bytes are sent") { origin.bytesSent("/s") == 10 }
@@ -134,7 +134,7 @@ import Testing
 }
 
 @Suite struct ReceiverTests {
-    @Test func `Answers follow the delivery number`() async throws {
+    @Test func `Responses follow the delivery number`() async throws {
         let receiver = try Receiver(answers: [.status(500), .close, .json(["completed": true]), .launched])
         let client = APIClient(port: receiver.port, key: nil)
         let secret = "whsec_" + Base64Text.encode([UInt8](repeating: 0, count: 32))
@@ -167,7 +167,7 @@ import Testing
 }
 
 @Suite struct TemporaryFolderTests {
-    @Test func `A folder goes with everything in it`() {
+    @Test func `A folder is removed with its files`() {
         var folder: TemporaryFolder? = TemporaryFolder()
         folder?.makeFolder("a/b")
         let path = folder?.write([1, 2, 3], to: "a/b/c") ?? ""
@@ -187,7 +187,7 @@ import Testing
 }
 
 @Suite struct ServiceProcessTests {
-    /// A service that listens nowhere and knows signals.
+    /// A service that does not listen, but handles signals.
     private static let script = """
         #!/bin/sh
         trap 'exit 7' TERM
@@ -205,7 +205,7 @@ import Testing
         return try await ServiceProcess(data: folder, binary: path)
     }
 
-    @Test func `A service is started, killed, started again and ended`() async throws {
+    @Test func `A service is started, killed, restarted and ended`() async throws {
         let service = try await makeService()
         #expect(service.port == 4711)
         let first = service.pid
@@ -218,7 +218,7 @@ import Testing
         #expect(try await service.terminate() == .exited(7))
     }
 
-    @Test func `A service that does not listen is an error with what it said`() async throws {
+    @Test func `A service that does not listen is an error with its output`() async throws {
         let error = await #expect(throws: ServiceProcess.NotListening.self) {
             try await makeService("#!/bin/sh\necho no >&2\nexit 3\n")
         }

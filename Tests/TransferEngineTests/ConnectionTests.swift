@@ -5,7 +5,7 @@ import Testing
 import TransferEngine
 
 @Suite struct ConnectionTests {
-    @Test func `Connections are used again within a pool and never across pools`() async throws {
+    @Test func `Connections are reused within a pool and never across pools`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .text("x"))
         var ports: [Int64: Set<Int>] = [:]
@@ -26,7 +26,7 @@ import TransferEngine
         #expect(addresses.contains(.v4(0x7F00_0001)))
     }
 
-    @Test func `Closed connections are not used again`() async throws {
+    @Test func `Closed connections are not reused`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .text("x"))
         try await harness.run(harness.request("/"))
@@ -35,7 +35,7 @@ import TransferEngine
         #expect(!result.metrics.isReusedConnection)
     }
 
-    @Test func `An inner address is refused with no byte arriving`() async throws {
+    @Test func `A private address is refused before a byte arrives`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .text("x"))
         let port = harness.origin.port
@@ -50,7 +50,7 @@ import TransferEngine
         #expect(harness.origin.openConnections == 0)
     }
 
-    @Test func `One forbidden answer of the resolver refuses the attempt`() async throws {
+    @Test func `One forbidden address of the resolver refuses the attempt`() async throws {
         let harness = try EngineHarness { _ in .addresses([.v4(0x7F00_0001), .v4(0x0A00_0001)]) }
         harness.origin.serve("/", .text("x"))
         let result = try await harness.run(
@@ -59,7 +59,7 @@ import TransferEngine
         #expect(harness.origin.requests.isEmpty)
     }
 
-    @Test func `A connection in use before is judged again`() async throws {
+    @Test func `A reused connection is judged again`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .text("x"))
         let url = "http://localhost:\(harness.origin.port)/"
@@ -79,7 +79,7 @@ import TransferEngine
         #expect(harness.origin.requests.count == 1)
     }
 
-    @Test func `Names are looked up once and pinned`() async throws {
+    @Test func `Names are resolved once and pinned`() async throws {
         let lookUps = Locked<[String]>([])
         let harness = try EngineHarness { name in
             lookUps.withLock { $0.append(name) }
@@ -96,7 +96,7 @@ import TransferEngine
         #expect(harness.origin.requests.allSatisfy { $0.fields["Host"]?.hasPrefix("example.test") == true })
     }
 
-    @Test func `What the resolver says is told apart`() async throws {
+    @Test func `The resolver's errors are distinguished`() async throws {
         let harness = try EngineHarness { $0 == "missing.test" ? .doesNotExist : .failed }
         for (host, fault) in [("missing.test", TransferFault.nameDoesNotExist), ("broken.test", .couldNotResolve)] {
             let result = try await harness.run(harness.request("http://\(host)/"))
@@ -104,7 +104,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A look-up that hangs ends with the connect timeout`() async throws {
+    @Test func `A hanging resolver ends with the connect timeout`() async throws {
         let gate = Gate()
         let harness = try EngineHarness { _ in
             gate.pass()
@@ -118,7 +118,7 @@ import TransferEngine
         #expect(result.outcome == .failed(.couldNotResolve))
     }
 
-    @Test func `Metrics tell the times in order`() async throws {
+    @Test func `The times of the metrics are in order`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 1, length: 50_000), always: [.delayHead(.milliseconds(50))])
         let metrics = try await harness.run(harness.request("/")).metrics
@@ -136,7 +136,7 @@ import TransferEngine
         #expect(metrics.countOfResponseHeaderBytesReceived > 0)
     }
 
-    @Test func `A proxy's address is judged too, and asked instead of the origin`() async throws {
+    @Test func `A proxy's address is judged too, and used instead of the origin's`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/x", .text("by proxy"))
         let proxy = ProxySettings(kind: .http, host: "127.0.0.1", port: harness.origin.port)

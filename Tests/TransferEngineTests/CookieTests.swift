@@ -9,7 +9,7 @@ struct CookieTests {
 
     private let line = "127.0.0.1\tFALSE\t/\tFALSE\t0\tkept\t1"
 
-    @Test func `Given cookies are sent and set ones come back`() async throws {
+    @Test func `Given cookies are sent and set ones are returned`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve(
             "/", .text("x"),
@@ -23,7 +23,7 @@ struct CookieTests {
         #expect(result.cookies.contains { $0.hasPrefix("#HttpOnly_127.0.0.1\t") })
     }
 
-    @Test func `Cookies that shall not be sent are still deleted and replaced`() async throws {
+    @Test func `Cookies that may not be sent are still deleted and replaced`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve(
             "/", .text("x"),
@@ -41,7 +41,7 @@ struct CookieTests {
         #expect(result.cookies == ["127.0.0.1\tFALSE\t/\tFALSE\t0\ttwo\t2"])
     }
 
-    @Test func `A digest challenge does not bring out cookies that shall not be sent`() async throws {
+    @Test func `A digest challenge does not send cookies that may not be sent`() async throws {
         let harness = try EngineHarness()
         let challenge = Misbehaviour.status(
             401, [("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")], body: "no")
@@ -56,7 +56,7 @@ struct CookieTests {
         #expect(names(result) == ["kept", "new"])
     }
 
-    @Test func `A handle used again has forgotten the cookies`() async throws {
+    @Test func `A reused handle has no cookies`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .text("x"), always: [.header("Set-Cookie", "new=2; Path=/")])
         try await harness.run(harness.request("/") { $0.cookies = [line] })
@@ -67,7 +67,7 @@ struct CookieTests {
         #expect(names(empty) == ["new"])
     }
 
-    @Test func `What cannot be reached leaves the cookies as they were`() async throws {
+    @Test func `An unreachable server leaves the cookies unchanged`() async throws {
         let harness = try EngineHarness()
         harness.origin.stop()
         for sends in [true, false] {
@@ -80,7 +80,7 @@ struct CookieTests {
         }
     }
 
-    @Test func `Nobody sets a cookie for a public suffix`() async throws {
+    @Test func `No response sets a cookie for a public suffix`() async throws {
         let harness = try EngineHarness(resolve: { _ in .addresses([.v4(0x7F00_0001)]) })
         harness.origin.serve(
             "/", .text("x"),

@@ -20,7 +20,7 @@ import TransferEngine
         #expect(filesBelow(harness.folder.path).isEmpty)
     }
 
-    @Test func `A large download goes to its file, announced or not`() async throws {
+    @Test func `A large download is written to its file, with a length or without`() async throws {
         let harness = try EngineHarness()
         let length = 5_000_000
         harness.origin.serve("/announced", .generated(seed: 2, length: length))
@@ -39,7 +39,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A body that ends with its connection is complete but not verified`() async throws {
+    @Test func `A body that ends with its connection is complete but unverified`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 3, length: 1000), always: [.closeDelimited])
         let result = try await harness.run(harness.request("/"))
@@ -48,11 +48,11 @@ import TransferEngine
         #expect(result.bytes == Content.bytes(seed: 3, length: 1000))
     }
 
-    @Test func `A range goes on behind what is there, digest included`() async throws {
+    @Test func `A range continues the existing bytes, digest included`() async throws {
         let harness = try EngineHarness()
         let whole = Content.bytes(seed: 4, length: 300_000)
         harness.origin.serve("/", .generated(seed: 4, length: 300_000))
-        // More than the offset is there: the rest was written after the last sync, and is cut off.
+        // The file is longer than the offset: the rest was written after the last sync, and is cut off.
         harness.folder.write(Array(whole[..<150_000]), to: "partial")
         let request = harness.request("/") {
             $0.headers.append("Range", "bytes=100000-")
@@ -66,7 +66,7 @@ import TransferEngine
         #expect(result.digests[.sha256].map(Content.hex) == Content.sha256(seed: 4, length: 300_000))
     }
 
-    @Test func `A smaller start seeks back and digests anew`() async throws {
+    @Test func `A smaller start seeks back and restarts the digest`() async throws {
         let harness = try EngineHarness()
         let whole = Content.bytes(seed: 5, length: 200_000)
         harness.origin.serve("/", .generated(seed: 5, length: 200_000))
@@ -83,7 +83,7 @@ import TransferEngine
     }
 
     @Test(arguments: [0, 500, 500_000])
-    func `An answer from the start replaces what is there`(length: Int) async throws {
+    func `A response from the start replaces the existing bytes`(length: Int) async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 6, length: length))
         harness.folder.write(Array(repeating: 1, count: 100_000), to: "partial")
@@ -97,7 +97,7 @@ import TransferEngine
         #expect(result.digests[.sha256].map(Content.hex) == Content.sha256(seed: 6, length: length))
     }
 
-    @Test func `A missing or short prefix is said before anything is sent`() async throws {
+    @Test func `A missing or short prefix is reported before the request is sent`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 7, length: 1000))
         harness.folder.write([1, 2, 3], to: "short")
@@ -112,7 +112,7 @@ import TransferEngine
         #expect(harness.origin.requests.isEmpty)
     }
 
-    @Test func `A stopped download keeps its bytes, and goes on`() async throws {
+    @Test func `A stopped download keeps its bytes, and resumes`() async throws {
         let harness = try EngineHarness()
         let gate = Gate()
         harness.origin.serve("/", .generated(seed: 8, length: 1_000_000), turns: [[.holdBody(after: 400_000, gate)]])
@@ -136,7 +136,7 @@ import TransferEngine
         #expect(result.digests[.sha256].map(Content.hex) == Content.sha256(seed: 8, length: 1_000_000))
     }
 
-    @Test func `What is on disk is reported while bytes arrive`() async throws {
+    @Test func `The durable offset is reported while bytes arrive`() async throws {
         let harness = try EngineHarness()
         let gate = Gate()
         let length = 20 << 20
@@ -159,7 +159,7 @@ import TransferEngine
         #expect(offsets.count >= 2)
     }
 
-    @Test func `No more is read than may be unrecorded, and waiting for that is nobody's silence`() async throws {
+    @Test func `Reading pauses at the limit of unrecorded bytes, without an idle timeout`() async throws {
         let harness = try EngineHarness()
         let length = 3_000_000
         harness.origin.serve("/", .generated(seed: 9, length: length))
@@ -189,7 +189,7 @@ import TransferEngine
         #expect(result.digests[.sha256].map(Content.hex) == Content.sha256(seed: 9, length: length))
     }
 
-    @Test func `A prefix is continued only where it is what was received`() async throws {
+    @Test func `A prefix is resumed only if its digest matches`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 8, length: 1_000_000), always: [.cut(after: 400_000)])
         let first = harness.request("/") { $0.sink = .content(path: harness.partial) }
@@ -222,7 +222,7 @@ import TransferEngine
         #expect(result.head?.status == 200)
     }
 
-    @Test func `An error page goes to the side and leaves the content alone`() async throws {
+    @Test func `An error page is kept apart and leaves the content unchanged`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 11, length: 10), always: [.status(503, body: "later, please")])
         harness.folder.write(Array(repeating: 7, count: 70_000), to: "partial")
@@ -247,7 +247,7 @@ import TransferEngine
         #expect(result.received == .none)
     }
 
-    @Test func `A redirect is an answer like any other`() async throws {
+    @Test func `A redirect is an ordinary response`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/from", .text(""), always: [.redirect("/to")])
         harness.origin.serve("/to", .text("there"))
@@ -267,7 +267,7 @@ import TransferEngine
         #expect(result.length == 0)
     }
 
-    @Test func `More content than allowed is refused by announcement and by count`() async throws {
+    @Test func `Content beyond the limit is refused by its announced length and by its count`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/announced", .generated(seed: 14, length: 2000))
         harness.origin.serve("/endless", .generated(seed: 14, length: 2000), always: [.endless])
@@ -278,7 +278,7 @@ import TransferEngine
         }
     }
 
-    @Test func `HEAD has a head and no content`() async throws {
+    @Test func `HEAD returns a head and no content`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 15, length: 1_000_000))
         let result = try await harness.run(harness.request("/") { $0.method = "HEAD" })
@@ -304,7 +304,7 @@ import TransferEngine
         #expect(result.head?.status == 200)
     }
 
-    @Test func `Three hundred transfers at once are all right`() async throws {
+    @Test func `Three hundred concurrent transfers succeed`() async throws {
         let harness = try EngineHarness(threads: 2)
         for number in 0..<300 {
             harness.origin.serve("/\(number)", .generated(seed: UInt64(number), length: number * 1000))
@@ -320,7 +320,7 @@ import TransferEngine
         #expect(harness.engine.count == 0)
     }
 
-    @Test func `A limit of bytes a second holds, and can be lifted and set while bytes flow`() async throws {
+    @Test func `A bandwidth limit applies, and can be set and removed during the transfer`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 16, length: 3_000_000))
         let request = harness.request("/") {
@@ -332,7 +332,7 @@ import TransferEngine
         try await eventually("so many bytes that the limit held them back") {
             harness.engine.progress(request.id)?.bytesReceived ?? 0 > 100_000
         }
-        // The first 16 KiB or two are free; being held back is no idleness.
+        // The first 16 or 32 KiB are not limited. Backpressure is no idleness.
         #expect(start.duration(to: .now) > .milliseconds(1000))
         #expect(harness.engine.progress(request.id)?.bytesReceived ?? .max < 1_000_000)
         harness.engine.setBandwidthLimit(request.id, nil)

@@ -5,7 +5,7 @@ import Glibc
 import TestSupport
 import TransferEngine
 
-/// An engine, an origin and a folder for one test, and what the engine reported.
+/// An engine, an origin and a folder for one test, and the engine's reports.
 final class EngineHarness: Sendable {
     let engine: TransferEngine
     let origin: OriginServer
@@ -13,7 +13,7 @@ final class EngineHarness: Sendable {
     private let reports: Locked<[ExchangeReport]>
     private let nextID = Locked<UInt64>(0)
 
-    /// Loopback is allowed, as the origin is there.
+    /// Loopback is allowed for the origin.
     static let loopback = EgressPolicy(allowed: [CIDR(.v4(0x7F00_0000), 8)])
 
     init(
@@ -32,7 +32,7 @@ final class EngineHarness: Sendable {
 
     var partial: String { folder.file("partial") }
 
-    /// A request that keeps content, with some members changed.
+    /// A request that keeps its content, with changed members.
     ///
     /// - Parameter place: A path of the origin, or a URL.
     func request(_ place: String, _ change: (inout ExchangeRequest) -> Void = { _ in }) -> ExchangeRequest {

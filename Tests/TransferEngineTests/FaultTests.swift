@@ -5,7 +5,7 @@ import Testing
 import TransferEngine
 
 @Suite struct FaultTests {
-    @Test func `A body that ends early is short, its bytes kept`() async throws {
+    @Test func `A body that ends early is short, and its bytes are kept`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/length", .generated(seed: 1, length: 200_000), always: [.cut(after: 100_000)])
         harness.origin.serve(
@@ -19,7 +19,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A reset is a reset`() async throws {
+    @Test func `A reset is reported as a reset`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 2, length: 200_000), always: [.cut(after: 100_000, .reset)])
         let result = try await harness.run(harness.request("/"))
@@ -32,7 +32,7 @@ import TransferEngine
         (["-5"], .unparsableResponse), (["abc"], .unparsableResponse),
         (["12345678901234567890123"], .unparsableResponse), (["1234567890123456789"], .unparsableResponse),
     ])
-    func `Lengths that cannot be trusted are refused before the body`(lines: [String], fault: TransferFault)
+    func `Untrustworthy lengths are refused before the body`(lines: [String], fault: TransferFault)
         async throws
     {
         let harness = try EngineHarness()
@@ -48,7 +48,7 @@ import TransferEngine
         #expect(try await harness.run(harness.request("/")).outcome == .complete)
     }
 
-    /// What an origin says instead of an answer; the name stands for the bytes in what a test run prints.
+    /// Invalid bytes of an origin; the name replaces the bytes in the output of the tests.
     struct NoAnswer: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let text: String
@@ -68,14 +68,14 @@ import TransferEngine
             "HTTP/1.1 200 OK\r\n" + String(repeating: "X: " + String(repeating: "a", count: 1000) + "\r\n", count: 300),
             .headersTooLarge),
     ])
-    func `Answers that are none are told apart`(answer: NoAnswer) async throws {
+    func `Unparsable responses are distinguished`(answer: NoAnswer) async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .text(""), always: [.raw(answer.text)])
         let result = try await harness.run(harness.request("/"))
         #expect(result.outcome == .failed(answer.fault), "\(result.curlCode) \(result.curlMessage)")
     }
 
-    @Test func `A folded field belongs to the one before`() async throws {
+    @Test func `A folded field belongs to the preceding one`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve(
             "/", .text(""), always: [.raw("HTTP/1.1 200 OK\r\nX-One: a\r\n  b\r\nContent-Length: 2\r\n\r\nhi")])
@@ -109,11 +109,11 @@ import TransferEngine
         #expect(result.length > 0)
     }
 
-    @Test func `A port that nobody listens on refuses`() async throws {
+    @Test func `A port without a listener refuses`() async throws {
         let harness = try EngineHarness()
         let url = harness.origin.url("/")
         harness.origin.stop()
-        // The listener is only gone when its last thread is.
+        // The listener exists until its last thread has ended.
         try await eventually("a refusal") {
             try await harness.run(
                 harness.request(url) {
@@ -124,7 +124,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A full disk is told with its errno, and the bytes that fitted`() async throws {
+    @Test func `A full disk is reported with its errno and the written bytes`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 7, length: 200_000))
         let missing = try await harness.run(
@@ -137,7 +137,7 @@ import TransferEngine
         }
     }
 
-    @Test func `Header fields cannot bring lines of their own`() async throws {
+    @Test func `Header fields cannot inject lines`() async throws {
         let harness = try EngineHarness()
         let result = try await harness.run(
             harness.request("/") { $0.headers.append("X-One", "a\r\nX-Two: b") })
@@ -145,7 +145,7 @@ import TransferEngine
         #expect(harness.origin.requests.isEmpty)
     }
 
-    @Test func `Shutting down stops what runs and keeps its bytes`() async throws {
+    @Test func `Shutdown stops transfers and keeps their bytes`() async throws {
         let harness = try EngineHarness(threads: 2)
         let gate = Gate()
         harness.origin.serve("/", .generated(seed: 8, length: 300_000), always: [.holdBody(after: 200_000, gate)])

@@ -7,7 +7,7 @@ import Testing
 import TransferEngine
 
 @Suite struct LargeContentTests {
-    @Test func `More downloads than buffers all get through, even beside some that have become silent`() async throws {
+    @Test func `More downloads than buffers all complete, even beside silent ones`() async throws {
         let harness = try EngineHarness(buffers: 2)
         let (gate, length) = (Gate(), 2_500_000)
         for seed in 0..<12 as Range<UInt64> {
@@ -30,11 +30,11 @@ import TransferEngine
         try await expectWhole(0..<3)
     }
 
-    @Test func `A slow disk holds the connection back, and that is nobody's silence`() async throws {
+    @Test func `A slow disk causes backpressure, without an idle timeout`() async throws {
         let harness = try EngineHarness(buffers: 2)
         let disk = Gate()
         let length = 20 << 20
-        // The origin is never silent: a few more bytes each time that it asks how many it may send.
+        // The origin is never silent: it may send a few more bytes each time that it reads the limit.
         let leash = Locked(100_000)
         let send: @Sendable () -> Int = {
             leash.withLock {
@@ -65,7 +65,7 @@ import TransferEngine
         #expect(result.digests[.sha256].map(Content.hex) == Content.sha256(seed: 1, length: length))
     }
 
-    @Test func `Few bytes that may be unrecorded are enough to go on`() async throws {
+    @Test func `A small limit of unrecorded bytes suffices`() async throws {
         let harness = try EngineHarness()
         let length = 2_000_000
         harness.origin.serve("/", .generated(seed: 2, length: length))
@@ -82,7 +82,7 @@ import TransferEngine
         #expect(try await harness.result(of: request).bytes == Content.bytes(seed: 2, length: length))
     }
 
-    @Test func `The digest that comes with an offset is that of the bytes below it`() async throws {
+    @Test func `The digest at an offset is that of the bytes below it`() async throws {
         let harness = try EngineHarness()
         let length = 12 << 20
         let gate = Gate()
@@ -104,7 +104,7 @@ import TransferEngine
         _ = try offsets()
     }
 
-    @Test func `Exchanges write stretches of one file, and stop at their ends`() async throws {
+    @Test func `Exchanges write ranges of one file, and stop at their ends`() async throws {
         let harness = try EngineHarness(threads: 2)
         let length = 5_000_000
         harness.origin.serve("/", .generated(seed: 4, length: length))
@@ -125,7 +125,7 @@ import TransferEngine
         #expect(readFile(harness.partial) == Content.bytes(seed: 4, length: length))
     }
 
-    @Test func `A stretch can be shortened while its bytes come`() async throws {
+    @Test func `A range can be shortened while its bytes arrive`() async throws {
         let harness = try EngineHarness()
         let gate = Gate()
         harness.origin.serve(
@@ -137,7 +137,7 @@ import TransferEngine
         for request in requests {
             try await eventually("bytes") { harness.engine.progress(request.id)?.length == 500_000 }
         }
-        // One has all that is wanted already.
+        // One exchange has all requested bytes already.
         harness.engine.shorten(requests[0].id, to: 400_000)
         harness.engine.shorten(requests[1].id, to: 700_000)
         #expect(try await harness.result(of: requests[0]).outcome == .complete)

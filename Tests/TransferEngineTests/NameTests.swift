@@ -5,9 +5,9 @@ import Testing
 
 @testable import TransferEngine
 
-/// Names that are looked up for many at a time.
+/// Concurrent look-ups of host names.
 @Suite struct NameTests {
-    @Test func `Turns go round the pools, whatever they have waiting`() {
+    @Test func `Look-ups of pools alternate, however many each has queued`() {
         var turns = LookUpTurns(LookUpLimits(total: 4, perPool: 3))
         for index in 0..<100 { turns.add("a\(index)", for: 1) }
         let first = (0..<3).compactMap { _ in turns.next() }
@@ -23,7 +23,7 @@ import Testing
         #expect(turns.next()?.name == "a3")
     }
 
-    @Test func `A name that one pool has no room for is looked up for another that wants it`() {
+    @Test func `A name for which one pool has no room is resolved for another pool`() {
         var turns = LookUpTurns(LookUpLimits(total: 8, perPool: 1))
         for name in ["silent", "shared"] { turns.add(name, for: 1) }
         #expect(turns.next() == LookUpTurns.Turn(name: "silent", pool: 1))
@@ -34,7 +34,7 @@ import Testing
         #expect(turns.next() == nil, "it is under way for both")
     }
 
-    @Test func `A name has one turn, and none when nobody waits`() {
+    @Test func `A name is resolved once, and not at all if no exchange waits`() {
         var turns = LookUpTurns(LookUpLimits(total: 8, perPool: 8))
         turns.add("shared", for: 1)
         turns.add("shared", for: 2)
@@ -44,7 +44,7 @@ import Testing
         #expect(turns.next() == nil)
     }
 
-    @Test func `The silent names of one pool do not delay another's`() async throws {
+    @Test func `Unanswered names of one pool do not delay another pool's`() async throws {
         let gate = Gate()
         let harness = try EngineHarness(lookUps: LookUpLimits()) { name in
             guard name.hasPrefix("silent") else { return .addresses([.v4(0x7F00_0001)]) }
@@ -63,7 +63,7 @@ import Testing
         #expect(result.outcome == .complete)
     }
 
-    @Test func `Who only waited for a turn is told apart, and the turn comes later`() async throws {
+    @Test func `A timeout in the queue is distinguished, and the look-up runs later`() async throws {
         let gate = Gate()
         let asked = Locked<[String]>([])
         let harness = try EngineHarness(lookUps: LookUpLimits(total: 1)) { name in
@@ -91,7 +91,7 @@ import Testing
         #expect(asked.withLock { $0 } == ["slow.test", "patient.test"], "nobody waits for the third any more")
     }
 
-    @Test func `One name is looked up once for all who wait, of whatever pool`() async throws {
+    @Test func `One name is resolved once for all exchanges, of any pool`() async throws {
         let gate = Gate()
         let count = Locked(0)
         let harness = try EngineHarness(threads: 2, lookUps: LookUpLimits()) { _ in

@@ -8,7 +8,7 @@ import Testing
 @testable import TransferEngine
 
 @Suite struct NoRoomTests {
-    @Test func `A download stops before it takes the last room, with what came in its file`() async throws {
+    @Test func `A download stops before it uses the last room, with its bytes in the file`() async throws {
         let room = DiskRoom(floor: 0)
         let harness = try EngineHarness(room: room)
         harness.origin.serve("/", .generated(seed: 1, length: 3 << 20), always: [.chunked(size: 1 << 16)])
@@ -23,7 +23,7 @@ import Testing
         #expect(readFile(path) == Content.bytes(seed: 1, length: Int(length)))
     }
 
-    @Test func `What is announced and does not fit is not begun`() async throws {
+    @Test func `An announced length that does not fit is refused before the body`() async throws {
         let room = DiskRoom(floor: 0)
         let harness = try EngineHarness(room: room)
         harness.origin.serve("/", .generated(seed: 1, length: 3 << 20))
@@ -33,7 +33,7 @@ import Testing
         #expect(result.length == 0 && filesBelow(harness.folder.path).isEmpty)
     }
 
-    @Test func `Old bytes do not stay under a new version that has no room`() async throws {
+    @Test func `Old bytes do not remain under a new version without room`() async throws {
         let room = DiskRoom(floor: 0)
         let harness = try EngineHarness(room: room)
         harness.origin.serve("/", .generated(seed: 1, length: 9 << 20))

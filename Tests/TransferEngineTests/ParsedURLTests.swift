@@ -13,7 +13,7 @@ import TransferEngine
         ("http://①②⑦.0.0.1/", "http://127.0.0.1/", "http://127.0.0.1:80"),
         ("http://example.com/ü", "http://example.com/%C3%BC", "http://example.com:80"),
     ])
-    func `URLs are understood as libcurl does`(text: String, url: String, origin: String) throws {
+    func `URLs are parsed as by libcurl`(text: String, url: String, origin: String) throws {
         let parsed = try ParsedURL(text)
         #expect(parsed.text.lowercased() == url.lowercased())
         #expect(parsed.origin == origin)
@@ -30,7 +30,7 @@ import TransferEngine
         "http://" + String(repeating: "a", count: 300) + "/",
         "http://example.com/" + String(repeating: "a", count: 9000),
     ])
-    func `What could deceive is refused`(text: String) {
+    func `Deceptive URLs are refused`(text: String) {
         #expect(throws: BadURL.self) { try ParsedURL(text) }
     }
 
@@ -49,7 +49,7 @@ import TransferEngine
         "", "file:///etc/passwd", "ftp://example.com/", "javascript:x", "https://user:pw@example.com/", "//%31/",
         "/a\r\nb", "http://[fe80::1%25lo]/",
     ])
-    func `Locations that lead astray are refused`(location: String) throws {
+    func `Deceptive locations are refused`(location: String) throws {
         let base = try ParsedURL("https://example.com/a/b")
         #expect(throws: BadURL.self) { try ParsedURL(location: location, from: base) }
     }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import TransferEngine
 
-/// Who has memory for parts that are longer than usual.
+/// Grants of memory for parts that are longer than usual.
 struct PartMemoryTests {
-    /// How often a seat was woken.
+    /// The number of times that a seat was woken.
     private final class Bell: Sendable {
         private let rings = Locked(0)
 
@@ -15,14 +15,14 @@ struct PartMemoryTests {
         func ring() { rings.withLock { $0 += 1 } }
     }
 
-    @Test func `So much is taken at a time, by whoever asked first`() throws {
+    @Test func `The memory is granted up to its limit, in the order of requests`() throws {
         let memory = PartMemory(limit: 100)
         let bells = (0..<4).map { _ in Bell() }
         let seats = bells.enumerated().map { index, bell in memory.seat(of: Int64(index)) { bell.ring() } }
         var first = seats[0].take(60)
         #expect(first != nil && memory.taken == 60)
         #expect(seats[1].take(50) == nil)
-        // There is room for it, but it did not come first.
+        // There is room, but an earlier request waits.
         #expect(seats[2].take(10) == nil && seats[2].take(10) == nil)
         #expect(bells.map(\.count) == [0, 0, 0, 0])
         first = nil
@@ -33,7 +33,7 @@ struct PartMemoryTests {
         #expect(memory.taken == 60)
     }
 
-    @Test func `An app has half of it, and others are served before it`() throws {
+    @Test func `An app gets at most half of the memory, and other apps come first`() throws {
         let memory = PartMemory(limit: 100)
         let (own, other) = (Bell(), Bell())
         let seats = (0..<3).map { _ in memory.seat(of: 1) { own.ring() } }
@@ -47,7 +47,7 @@ struct PartMemoryTests {
         #expect(other.count == 0)
     }
 
-    @Test func `What is longer than all of it comes alone, and who leaves waits no more`() throws {
+    @Test func `A request beyond the memory is granted alone, and a cancelled one stops waiting`() throws {
         let memory = PartMemory(limit: 100)
         let bell = Bell()
         var large: PartMemory.Grant? = memory.seat(of: 1) {}.take(500)
@@ -63,7 +63,7 @@ struct PartMemoryTests {
         #expect(grant != nil)
         grant = nil
         #expect(memory.taken == 0)
-        // Woken, and gone before it came.
+        // Woken, and released before it asked again.
         large = memory.seat(of: 1) {}.take(100)
         seat = memory.seat(of: 2) { bell.ring() }
         #expect(seat?.take(10) == nil)
@@ -82,7 +82,7 @@ struct PartMemoryTests {
         #expect(await second != nil)
     }
 
-    @Test func `Parts that are longer than usual are gathered in turn, and take no memory before`() throws {
+    @Test func `Longer parts are gathered one after the other, and reserve no memory before`() throws {
         let memory = PartMemory(limit: 100 << 20)
         let plan = PartPlan(expected: 1 << 40)
         let length = plan.length(ofPart: 1)
@@ -109,7 +109,7 @@ struct PartMemoryTests {
         var parts: [ContentPart] = []
         while parts.isEmpty { parts = take(&first) }
         #expect(parts[0].bytes.count == length)
-        // It is on its way, and so is what it takes.
+        // The part is in flight, and so is its memory.
         let answer5 = mayTake(&second, 1 << 20)
         #expect(!answer5)
         parts = []

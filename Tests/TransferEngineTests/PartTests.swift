@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import TransferEngine
 
-/// Content that is handed out in parts.
+/// Content that is delivered in parts.
 @Suite struct PartTests {
     private static let part = Int(PartPlan.usual)
 
@@ -21,7 +21,7 @@ import TransferEngine
     }
 
     @Test(arguments: [0, 1, part - 1, part, part + 1, 2 * part + 100], [false, true])
-    func `It is cut where the plan says, and the last part comes with the result`(
+    func `Parts are cut as planned, and the last one arrives with the result`(
         _ length: Int, _ isChunked: Bool
     ) async throws {
         let harness = try EngineHarness()
@@ -43,7 +43,7 @@ import TransferEngine
         #expect(all.allSatisfy { $0.plan.expected == (isChunked ? nil : Int64(length)) })
     }
 
-    @Test func `It goes on behind the parts that are elsewhere`() async throws {
+    @Test func `A download continues after parts that are elsewhere`() async throws {
         let harness = try EngineHarness()
         let length = 2 * Self.part + 50
         harness.origin.serve("/", .generated(seed: 2, length: length))
@@ -60,7 +60,7 @@ import TransferEngine
         #expect(all.last?.end == Int64(length))
     }
 
-    @Test func `A content that comes anew begins with the first part`() async throws {
+    @Test func `A restarted content begins with the first part`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 3, length: 100))
         let request = harness.request("/") { $0.sink = .parts(PartPlan(expected: nil), after: 1) }
@@ -69,7 +69,7 @@ import TransferEngine
         #expect(result.lastPart?.number == 1 && result.lastPart?.bytes == Content.bytes(seed: 3, length: 100))
     }
 
-    @Test func `A server that begins before a part's start is not believed`() async throws {
+    @Test func `A response that begins before a part's start is refused`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 3, length: 100))
         let request = harness.request("/") {
@@ -79,7 +79,7 @@ import TransferEngine
         #expect(try await harness.run(request).outcome == .failed(.prefixMissing))
     }
 
-    @Test func `While a part is under way an eighth of the next one is read`() async throws {
+    @Test func `While a part is in flight, an eighth of the next one is read`() async throws {
         let harness = try EngineHarness()
         let length = 6 * Self.part
         harness.origin.serve("/", .generated(seed: 4, length: length))
@@ -100,7 +100,7 @@ import TransferEngine
         let last = try await harness.result(of: request).lastPart
         #expect(last.map(\.number) == nil)
     }
-    /// Bytes that the kernel keeps of what an origin has sent to this process.
+    /// Bytes from an origin in the kernel's buffers of this process.
     private func waiting(from origin: OriginServer) -> Int {
         (0..<1024 as Range<Int32>).reduce(0) { sum, descriptor in
             var address = sockaddr_in()
@@ -114,19 +114,19 @@ import TransferEngine
         }
     }
 
-    /// Whether the machine allows a receive buffer of 2 MiB; some do not tell.
+    /// Whether the machine permits a receive buffer of 2 MiB; some machines report no limit.
     private static var canBoundBuffers: Bool {
         let limit = String(decoding: readFile("/proc/sys/net/core/rmem_max") ?? [], as: UTF8.self)
         return Int(limit.filter(\.isNumber)) ?? 0 >= 1 << 20
     }
 
     @Test(.enabled(if: canBoundBuffers))
-    func `Where the origin is faster than what takes the parts, 2 MiB at most wait besides`() async throws {
+    func `If the origin is faster than the store, at most 2 MiB wait besides`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .generated(seed: 5, length: 16 * Self.part))
         let request = harness.request("/") { $0.sink = .parts() }
         harness.engine.start(request)
-        // The kernel takes the more ahead the more was read fast.
+        // The kernel buffers more after fast reads.
         for number in 1...6 {
             try await eventually("part \(number)") { parts(harness, request).count >= number }
             harness.engine.recorded(request.id, upTo: Int64(number * Self.part))

@@ -1,6 +1,6 @@
 import TestSupport
 
-/// nginx with TLS and HTTP/2, which says whether the client had a certificate it knows.
+/// nginx with TLS and HTTP/2, which reports whether the client had a known certificate.
 final class TLSOrigin: Sendable {
     static let isAvailable = Nginx.isAvailable
 
@@ -8,8 +8,8 @@ final class TLSOrigin: Sendable {
 
     /// - Parameters:
     ///   - name: The certificate's subject alternative name, `IP:127.0.0.1` or `DNS:…`.
-    ///   - validity: From and until when, as `YYYYMMDDHHMMSSZ`; nil for now and two days.
-    ///   - protocols: TLS versions as nginx names them.
+    ///   - validity: The begin and end of the validity, as `YYYYMMDDHHMMSSZ`; `nil` for two days from now.
+    ///   - protocols: TLS versions in nginx's words.
     ///   - settings: More lines for nginx's `server` block.
     init(
         name: String = "IP:127.0.0.1", validity: (from: String, until: String)? = nil,

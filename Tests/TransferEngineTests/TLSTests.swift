@@ -6,9 +6,9 @@ import Testing
 import TransferEngine
 
 @Suite(.enabled(if: TLSOrigin.isAvailable, "nginx and openssl are installed")) struct TLSTests {
-    @Test func `A trusted server speaks HTTP2, and its connection is shared by many`() async throws {
+    @Test func `A trusted server uses HTTP/2, and transfers share its connection`() async throws {
         let harness = try EngineHarness()
-        // More requests than a connection takes: GOAWAY in the middle is nobody's failure.
+        // More requests than the limit of a connection: a GOAWAY in between fails no transfer.
         let origin = try await TLSOrigin(settings: "keepalive_requests 50;")
         for number in 0..<200 {
             origin.folder.write(Content.bytes(seed: UInt64(number), length: number * 2000), to: "www/\(number)")
@@ -18,7 +18,7 @@ import TransferEngine
                 $0.tls.caFile = origin.caFile
             }
         }
-        // Nobody waits for another one's handshake: what comes after the first has its connection to share.
+        // Requests do not wait for the first handshake: later ones share its connection.
         harness.engine.start(requests[0])
         _ = try await harness.result(of: requests[0])
         for request in requests.dropFirst() { harness.engine.start(request) }
@@ -37,7 +37,7 @@ import TransferEngine
         #expect(shared > 20)
     }
 
-    @Test func `Long files arrive by HTTP2 as they are, more of them at once than there are buffers`() async throws {
+    @Test func `Long files arrive unchanged over HTTP/2, more of them than there are buffers`() async throws {
         let harness = try EngineHarness(buffers: 4)
         let origin = try await TLSOrigin(settings: "dav_methods PUT; client_max_body_size 0;")
         let part = Content.bytes(seed: 3, length: 70_001)
@@ -59,7 +59,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A server that is not trusted is told with its key, and the key can be trusted`() async throws {
+    @Test func `An untrusted server is reported with its key, and the key can be trusted`() async throws {
         let harness = try EngineHarness()
         let origin = try await TLSOrigin(name: "DNS:elsewhere.test")
         let pin = try await origin.pin()
@@ -72,12 +72,12 @@ import TransferEngine
                 $0.tls.trustedServerKey = pin
             })
         #expect(trusted.outcome == .complete)
-        // Without that trust its connection is of no use to the same pool.
+        // A request without that trust does not use the connection.
         let again = try await harness.run(harness.request(origin.url("/client")))
         #expect(again.outcome == .failed(.certificateUntrusted))
     }
 
-    @Test func `Pins hold beside the certificate and beside trust in a key`() async throws {
+    @Test func `Pins apply beside the certificate and beside trust in a key`() async throws {
         let harness = try EngineHarness()
         let origin = try await TLSOrigin()
         let pin = try await origin.pin()
@@ -98,7 +98,7 @@ import TransferEngine
         #expect(try await outcome(pins: [pin], trusting: pin) == .complete)
     }
 
-    @Test func `Why a certificate is refused is told apart`() async throws {
+    @Test func `The reasons for an untrusted certificate are distinguished`() async throws {
         let harness = try EngineHarness()
         let elsewhere = try await TLSOrigin(name: "DNS:elsewhere.test")
         let expired = try await TLSOrigin(validity: ("20200101000000Z", "20200102000000Z"))
@@ -116,7 +116,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A client shows its certificate`() async throws {
+    @Test func `A client sends its certificate`() async throws {
         let harness = try EngineHarness()
         let origin = try await TLSOrigin()
         var certificate = ClientCertificate(certificates: origin.file("client.pem"), key: origin.file("client.key"))
@@ -134,7 +134,7 @@ import TransferEngine
         #expect(try await run(pool: 2).outcome == .failed(.clientCertificateInvalid))
     }
 
-    @Test func `A server that is too old is refused`() async throws {
+    @Test func `A server with an old TLS version is refused`() async throws {
         let harness = try EngineHarness()
         let origin = try await TLSOrigin(protocols: "TLSv1.2")
         let result = try await harness.run(
@@ -145,9 +145,9 @@ import TransferEngine
         #expect(result.outcome == .failed(.tlsHandshake(interrupted: false)), "\(result.curlMessage)")
     }
 
-    @Test func `A handshake that breaks is interrupted`() async throws {
+    @Test func `A broken handshake is an interruption`() async throws {
         let harness = try EngineHarness()
-        // An origin that hangs up on what it does not understand.
+        // An origin that closes on unknown input.
         let result = try await harness.run(
             harness.request("https://127.0.0.1:\(harness.origin.port)/"))
         #expect(result.outcome == .failed(.tlsHandshake(interrupted: true)), "\(result.curlMessage)")

@@ -7,13 +7,13 @@ import Testing
 import TransferEngine
 
 @Suite struct UploadTests {
-    /// More than a piece that is read ahead; quicker to make than as many different bytes.
+    /// More than one piece of read-ahead; cheaper to produce than different bytes.
     private var longContent: [UInt8] {
         let part = Content.bytes(seed: 3, length: 70_001)
         return (0..<40).reduce(into: []) { content, _ in content += part }
     }
 
-    @Test func `Bytes and files arrive as they are`() async throws {
+    @Test func `Bytes and files arrive unchanged`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .upload())
         let content = Content.bytes(seed: 1, length: 2_000_000)
@@ -36,7 +36,7 @@ import TransferEngine
         }
     }
 
-    @Test func `The engine adds no field but what HTTP asks for`() async throws {
+    @Test func `The engine adds only header fields that HTTP requires`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .upload())
         try await harness.run(harness.request("/") { $0.headers = HTTPFields([HTTPField(name: "X-a", value: "1")]) })
@@ -56,7 +56,7 @@ import TransferEngine
         #expect(harness.origin.requests.map { $0.fields["Content-Length"] } == [nil, "0", "2"])
     }
 
-    @Test func `An upload keeps its limit of bytes a second`() async throws {
+    @Test func `An upload respects its bandwidth limit`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .upload())
         let start = ContinuousClock.now
@@ -71,7 +71,7 @@ import TransferEngine
         #expect(harness.origin.requests.first?.bodySHA256 == Content.sha256(seed: 2, length: 300_000))
     }
 
-    @Test func `An empty body is a body`() async throws {
+    @Test func `An empty body is sent as a body`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .upload())
         let result = try await harness.run(
@@ -83,7 +83,7 @@ import TransferEngine
         #expect(harness.origin.requests.first?.fields["Content-Length"] == "0")
     }
 
-    @Test func `A file that is missing or too short is the sender's fault`() async throws {
+    @Test func `A missing or short file is a fault of the sender`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .upload())
         let short = harness.folder.write([1, 2, 3], to: "short")
@@ -104,7 +104,7 @@ import TransferEngine
         }
     }
 
-    @Test func `Long files arrive as they are, more of them at once than there are buffers`() async throws {
+    @Test func `Long files arrive unchanged, more of them than there are buffers`() async throws {
         let harness = try EngineHarness(buffers: 4)
         harness.origin.serve("/", .upload())
         let content = longContent
@@ -126,7 +126,7 @@ import TransferEngine
         #expect(harness.origin.requests.map(\.bodySHA256) == Array(repeating: digest, count: 5))
     }
 
-    @Test func `A long file that a digest challenge wants once more is sent from its start`() async throws {
+    @Test func `A long file is sent from its start after a digest challenge`() async throws {
         let harness = try EngineHarness()
         let challenge = Misbehaviour.status(
             401, [("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5")], body: "no")
@@ -144,7 +144,7 @@ import TransferEngine
         #expect(result.bytesSent == Int64(content.count))
     }
 
-    @Test func `A long file that became shorter is the sender's fault`() async throws {
+    @Test func `A long file that shrank is a fault of the sender`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .upload())
         let path = harness.folder.write(longContent, to: "body")
@@ -157,7 +157,7 @@ import TransferEngine
     }
 
     @Test(arguments: [0, 100_000, 2_000_000] as [Int64], [false, true])
-    func `A body that is not what was stored is not sent whole`(_ offset: Int64, _ isDamaged: Bool) async throws {
+    func `A body that differs from its digest is not sent completely`(_ offset: Int64, _ isDamaged: Bool) async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .upload())
         var content = longContent
@@ -175,7 +175,7 @@ import TransferEngine
     }
 
     @Test(arguments: [0, 2] as [Int64], [false, true])
-    func `Of a body in memory what goes out is compared with all of it`(
+    func `The sent part of a body in memory is compared with the digest of the whole`(
         _ offset: Int64, _ isDamaged: Bool
     ) async throws {
         let harness = try EngineHarness()
@@ -191,7 +191,7 @@ import TransferEngine
         #expect(harness.origin.requests("/").contains { $0.body == body } == !isDamaged)
     }
 
-    @Test func `A body in memory is compared too, each time that it is sent`() async throws {
+    @Test func `A body in memory is compared each time that it is sent`() async throws {
         let harness = try EngineHarness()
         let challenge = Misbehaviour.status(
             401, [("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5")], body: "no")
@@ -208,7 +208,7 @@ import TransferEngine
         }
     }
 
-    @Test func `A file that cannot be read is the sender's fault`() async throws {
+    @Test func `An unreadable file is a fault of the sender`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .upload())
         let result = try await harness.run(
@@ -240,7 +240,7 @@ import TransferEngine
         gate.open()
     }
 
-    /// Keeps both disk threads until the gate opens.
+    /// Blocks both disk threads until the gate opens.
     private func hold(_ disk: DiskQueue, _ gate: Gate) async throws {
         for _ in 0..<2 {
             disk.run {
@@ -251,7 +251,7 @@ import TransferEngine
         try await eventually("the disk does nothing") { gate.waiting == 2 }
     }
 
-    @Test func `A slow disk holds one upload back and nobody else, and that is nobody's silence`() async throws {
+    @Test func `A slow disk delays one upload and no other, without an idle timeout`() async throws {
         let harness = try EngineHarness()
         let gate = Gate()
         harness.origin.serve("/", .upload())
@@ -281,7 +281,7 @@ import TransferEngine
         #expect(result.bytesSent == Int64(length))
     }
 
-    @Test func `An early refusal is the answer`() async throws {
+    @Test func `An early refusal is the response`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .text("too much", status: 413), always: [.earlyAnswer])
         let result = try await harness.run(
@@ -293,7 +293,7 @@ import TransferEngine
         #expect(result.outcome == .complete)
     }
 
-    @Test func `An upload that is cut says so`() async throws {
+    @Test func `An interrupted upload is reported`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .upload(), always: [.cutUpload(after: 100_000, .reset)])
         let result = try await harness.run(
@@ -304,7 +304,7 @@ import TransferEngine
         #expect([.failed(.reset), .failed(.emptyReply)].contains(result.outcome))
     }
 
-    @Test func `Basic credentials are sent at once, and wrong ones are an answer`() async throws {
+    @Test func `Basic credentials are sent at once, and wrong ones get a response`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .text("no", status: 401))
         let result = try await harness.run(
@@ -314,7 +314,7 @@ import TransferEngine
         #expect(harness.origin.requests.map { $0.fields["Authorization"] } == ["Basic dTpw"])
     }
 
-    @Test func `A digest challenge is answered before the answer is judged`() async throws {
+    @Test func `A digest challenge is answered before the response is judged`() async throws {
         let harness = try EngineHarness()
         let challenge = Misbehaviour.status(
             401, [("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5")], body: "no")
@@ -338,8 +338,7 @@ import TransferEngine
     }
 
     @Test(arguments: ["PUT", "POST"])
-    func `A request with a digest credential is sent whole, though nobody challenges it`(_ method: String) async throws
-    {
+    func `A request with a digest credential is sent completely without a challenge`(_ method: String) async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/", .upload())
         let result = try await harness.run(
@@ -352,7 +351,7 @@ import TransferEngine
         #expect(harness.origin.requests.map(\.body) == [[1, 2, 3]])
     }
 
-    @Test func `A connection that knew a digest credential brings the bodies of others whole`() async throws {
+    @Test func `A connection with a former digest credential sends other bodies completely`() async throws {
         let harness = try EngineHarness()
         harness.origin.serve("/gone", .text("no", status: 404))
         harness.origin.serve("/", .upload())
@@ -392,7 +391,7 @@ import TransferEngine
         #expect(result.bytesSent == Int64(content.count))
     }
 
-    @Test func `A digest challenge that stays is the answer, body included`() async throws {
+    @Test func `A persistent digest challenge is the response, body included`() async throws {
         let harness = try EngineHarness()
         let challenge = Misbehaviour.status(
             401, [("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5")], body: "no")

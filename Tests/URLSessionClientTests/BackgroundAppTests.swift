@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 import URLSessionClient
 
-/// The app of `examples/background-app`, which is written with Apple's names.
+/// The app of `examples/background-app`, which uses Apple's names.
 struct BackgroundAppTests {
     typealias House = ClientTests.House
 
-    /// Where a program of this package is.
+    /// The path of a program of this package.
     static func built(_ name: String) -> String {
         ServiceProcess.binary.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
             + "/" + name
@@ -34,7 +34,7 @@ struct BackgroundAppTests {
         return process
     }
 
-    @Test func `An app that is killed in the middle is launched, and gets the rest`() async throws {
+    @Test func `An app that is killed during a download is launched, and gets the rest`() async throws {
         let house = try await House()
         let (gate, inbox, logs) = (Gate(), TemporaryFolder(), TemporaryFolder())
         house.origin.serve("/first", .generated(seed: 1, length: 100_000))
@@ -69,7 +69,7 @@ struct BackgroundAppTests {
         withExtendedLifetime(app) {}
     }
 
-    @Test func `An app is woken to fetch, says what came of it, and is launched for its download`() async throws {
+    @Test func `An app is woken for a fetch, reports its result, and is launched for its download`() async throws {
         let house = try await House()
         let (inbox, logs) = (TemporaryFolder(), TemporaryFolder())
         house.origin.serve("/feed", .text("news"))
@@ -101,7 +101,7 @@ struct BackgroundAppTests {
         withExtendedLifetime(app) {}
     }
 
-    @Test func `The app's sources have Apple's names alone`() throws {
+    @Test func `The app's sources use Apple's names alone`() throws {
         let sources = "\(repository)/examples/background-app/Sources/app"
         for file in ["DownloadManager", "AppDelegate"] {
             let text = String(decoding: try #require(readFile("\(sources)/\(file).swift")), as: UTF8.self)
@@ -112,7 +112,7 @@ struct BackgroundAppTests {
 
 /// The program of the README.
 struct FirstDownloadTests {
-    @Test func `The README and its article have the program of examples/first-download`() throws {
+    @Test func `The README and its article contain the program of examples/first-download`() throws {
         let program = String(
             decoding: try #require(readFile("\(repository)/examples/first-download/main.swift")), as: UTF8.self)
         let article = "Sources/URLSessionClient/URLSessionClient.docc/FirstDownload.md"
@@ -122,7 +122,7 @@ struct FirstDownloadTests {
         }
     }
 
-    @Test func `The program downloads, and keeps what it downloaded before`() async throws {
+    @Test func `The program downloads, and keeps its earlier downloads`() async throws {
         let house = try await ClientTests.House()
         let folder = TemporaryFolder()
         let program = BackgroundAppTests.built("first-download")

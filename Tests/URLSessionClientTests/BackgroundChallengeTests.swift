@@ -9,7 +9,7 @@ import URLSessionClient
 struct BackgroundChallengeTests {
     typealias House = ClientTests.House
 
-    /// A delegate that answers challenges as Apple's documentation shows it.
+    /// A delegate that answers challenges as in Apple's documentation.
     final class Applicant: BackgroundSessionTaskDelegate {
         typealias Decision = (URLSession.AuthChallengeDisposition, URLCredential?)
 
@@ -46,7 +46,7 @@ struct BackgroundChallengeTests {
         }
     }
 
-    /// A session whose challenges are asked at once: with a webhook the service need not wait until it is attached.
+    /// A session whose challenges are asked at once: with a webhook the service need not wait for an attachment.
     static func session(_ house: House, _ receiver: Receiver, _ delegate: Applicant) async throws -> BackgroundSession {
         _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
         return BackgroundSessionTests.session(house, delegate)
@@ -101,7 +101,7 @@ struct BackgroundChallengeTests {
             (
                 "send",
                 { challenge in
-                    // The value of `synchronizable`, which Foundation on Linux calls deprecated.
+                    // The value of `synchronizable`, which is deprecated in Foundation on Linux.
                     let persistence = URLCredential.Persistence(rawValue: 3) ?? .none
                     challenge.sender?.use(
                         URLCredential(user: "u", password: "p", persistence: persistence), for: challenge)
@@ -125,7 +125,7 @@ struct BackgroundChallengeTests {
     }
 
     @Test(.enabled(if: Nginx.isAvailable))
-    func `A server without trust is the session's question, and comes to the task's method by default`() async throws {
+    func `A server without trust is the session's question, and reaches the task's method by default`() async throws {
         let (house, receiver, nginx) = (try await House(), try Receiver(), try await Nginx())
         let applicant = Applicant { _ in (.cancelAuthenticationChallenge, nil) }
         let session = try await Self.session(house, receiver, applicant)
@@ -136,7 +136,7 @@ struct BackgroundChallengeTests {
         #expect(task.error != nil)
     }
 
-    @Test func `A credential that cannot answer is default handling, and one warning`() async throws {
+    @Test func `A credential of the wrong kind causes default handling, and one warning`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             let (house, receiver) = (try await House(), try Receiver())
             let applicant = Applicant { _ in
@@ -223,7 +223,7 @@ struct BackgroundChallengeTests {
 
     // MARK: Delayed requests
 
-    /// A delegate with Apple's methods for requests, without any other protocol.
+    /// A delegate with Apple's methods for requests and no other protocol.
     final class Planner: BackgroundSessionDownloadDelegate {
         let asked = Mutex<[String]>([])
         let redirected = Mutex(0)
@@ -251,7 +251,7 @@ struct BackgroundChallengeTests {
         ) {}
     }
 
-    @Test func `A delegate with the method for delayed requests is asked, another is not`() async throws {
+    @Test func `Only a delegate with the method for delayed requests is called`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("a"))
         let planner = Planner()
@@ -262,7 +262,7 @@ struct BackgroundChallengeTests {
         try await eventually("the end") { task.state == .completed }
         #expect(planner.asked.withLock { $0 } == ["/a"] && (task.error as? URLError)?.code == .cancelled)
         #expect(house.origin.requests.isEmpty)
-        // A task without a date is not a delayed one.
+        // A task without a date is not delayed.
         let prompt = session.downloadTask(with: try BackgroundSessionTests.url(house, "/a"))
         prompt.resume()
         try await eventually("the end of the other") { prompt.state == .completed }

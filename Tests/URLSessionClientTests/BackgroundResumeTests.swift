@@ -9,12 +9,12 @@ import URLSessionClient
 struct BackgroundResumeTests {
     typealias House = ClientTests.House
 
-    /// A configuration whose tasks fail with the first attempt that breaks.
+    /// A configuration whose tasks fail with the first broken attempt.
     static let once = SessionConfiguration {
         $0.retryPolicy = .custom(RetryPolicy.Settings { $0.maximumAttempts = 1 })
     }
 
-    /// A download that fails after 2,000,000 of 3,000,000 bytes, and then would succeed.
+    /// A download that fails after 2,000,000 of 3,000,000 bytes, and would succeed the next time.
     static func failedDownload(_ house: House, _ session: BackgroundSession) async throws -> BackgroundSessionTask {
         house.origin.serve("/a", .generated(seed: 3, length: 3_000_000), turns: [[.cut(after: 2_000_000)]])
         let task = session.downloadTask(with: try BackgroundSessionTests.url(house, "/a"))
@@ -48,7 +48,7 @@ struct BackgroundResumeTests {
         #expect(await session.allTasks.isEmpty)
     }
 
-    @Test func `A repeated download may be handed over suspended, changed, and found again`() async throws {
+    @Test func `A repeated download may be created suspended, changed, and found again`() async throws {
         let house = try await House()
         let session = BackgroundSessionTests.session(house, Recorder(), configuration: Self.once)
         let data = try #require(Self.resumeData(try await Self.failedDownload(house, session)))
@@ -84,7 +84,7 @@ struct BackgroundResumeTests {
         #expect(error.localizedDescription.contains("egress policy") && error.downloadTaskResumeData == nil)
     }
 
-    @Test func `Resume data of another session are refused`() async throws {
+    @Test func `Resume data of another session is refused`() async throws {
         let house = try await House()
         let session = BackgroundSessionTests.session(house, Recorder(), configuration: Self.once)
         let data = try #require(Self.resumeData(try await Self.failedDownload(house, session)))
@@ -92,7 +92,7 @@ struct BackgroundResumeTests {
         let stranger = other.downloadTask(withResumeData: data)
         let refusal = await #expect(throws: URLError.self) { try await stranger.number }
         #expect(refusal?.problem?.code == .invalidValue)
-        // A session that is made again has the identifier of the old one, and other tasks.
+        // A recreated session has the identifier of the old one, and other tasks.
         await session.detach()
         try await house.client.deleteSession("bg")
         let late = BackgroundSessionTests.session(house, Recorder()).downloadTask(withResumeData: data)
@@ -100,7 +100,7 @@ struct BackgroundResumeTests {
         #expect(late.state == .completed && stranger.state == .completed)
     }
 
-    @Test func `A task that the app cancelled has resume data only where the app asked for them`() async throws {
+    @Test func `A cancelled task has resume data only if the app requested it`() async throws {
         let house = try await House()
         let gate = Gate()
         house.origin.serve("/a", .generated(seed: 3, length: 3_000_000), always: [.holdBody(after: 2_000_000, gate)])
@@ -122,7 +122,7 @@ struct BackgroundResumeTests {
         #expect((tasks[1].error as? URLError)?.backgroundTaskCancelledReason == nil)
     }
 
-    @Test func `A force quit is the reason of the cancelled tasks`() async throws {
+    @Test func `Force quit is the reason of the cancelled tasks`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("a"), always: [.hold(Gate())])
         let session = BackgroundSessionTests.session(house, Recorder())
@@ -147,7 +147,7 @@ struct BackgroundResumeTests {
         #expect(URLError(.cancelled).downloadTaskResumeData == nil)
     }
 
-    @Test func `Progress comes as a sequence that ends with the task`() async throws {
+    @Test func `Progress is a sequence that ends with the task`() async throws {
         let house = try await House()
         let gate = Gate()
         house.origin.serve("/a", .generated(seed: 1, length: 300_000), always: [.holdBody(after: 200_000, gate)])
@@ -166,7 +166,7 @@ struct BackgroundResumeTests {
         #expect(last.completedUnitCount == 300_000 && last.totalUnitCount == 300_000 && last.fractionCompleted == 1)
         #expect(seen.map(\.completedUnitCount) == seen.map(\.completedUnitCount).sorted())
         #expect(task.state == .completed)
-        // A reader that comes too late, and one that reads nothing while the task moves, get the newest update.
+        // A late reader, and one that reads nothing while the task progresses, get the newest update.
         var late: [BackgroundSessionTask.ProgressUpdate] = []
         for await update in task.progressUpdates { late.append(update) }
         #expect(late == [last])

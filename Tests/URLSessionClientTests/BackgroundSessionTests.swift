@@ -6,11 +6,11 @@ import Testing
 
 @testable import URLSessionClient
 
-/// Apple's shape against the service itself.
+/// The classes in Apple's shape against the service itself.
 struct BackgroundSessionTests {
     typealias House = ClientTests.House
 
-    /// A session that has not been asked for before.
+    /// A new session.
     static func session(
         _ house: House, _ delegate: any BackgroundSessionDelegate, identifier: String = "bg",
         configuration: SessionConfiguration = SessionConfiguration()
@@ -21,7 +21,7 @@ struct BackgroundSessionTests {
 
     static func url(_ house: House, _ path: String) throws -> URL { try #require(URL(string: house.origin.url(path))) }
 
-    @Test func `A download is handed over by resume, told in order, and its file lives as long as the call`()
+    @Test func `A download is created by resume, logged in order, and its file exists during the call`()
         async throws
     {
         let house = try await House()
@@ -54,7 +54,7 @@ struct BackgroundSessionTests {
         #expect(await session.allTasks.isEmpty)
     }
 
-    @Test func `An upload sends its file by the request's method and brings the answer`() async throws {
+    @Test func `An upload sends its file with the request's method and returns the response`() async throws {
         let house = try await House()
         var resource = Resource.text("x")
         resource.uploadAnswer = .echo
@@ -80,7 +80,7 @@ struct BackgroundSessionTests {
         #expect(task.progress.isFinished)
     }
 
-    @Test func `An upload tells how much of its file is sent`() async throws {
+    @Test func `An upload reports how much of its file is sent`() async throws {
         let house = try await House()
         let gate = Gate()
         house.origin.serve("/in", .text("x"), always: [.hold(gate)])
@@ -98,7 +98,7 @@ struct BackgroundSessionTests {
         #expect(task.progress.fractionCompleted == 1)
     }
 
-    @Test func `A task made again under the name of a completed one is told again`() async throws {
+    @Test func `A task with the name of a completed one has its events again`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("content"))
         let recorder = Recorder()
@@ -118,7 +118,7 @@ struct BackgroundSessionTests {
         #expect(again.taskIdentifier == first.taskIdentifier && again.error == nil)
         #expect((again.response as? HTTPURLResponse)?.statusCode == 200)
         #expect(recorder.all.files["a"] == Array("content".utf8) && house.origin.requests("/a").count == 1)
-        // Its completion may be among what a new process has not been told yet: then it is told once.
+        // Its completion may be a message that a new process has missed: then it is delivered once.
         await session.detach()
         let next = Recorder()
         let reopened = Self.session(house, next)
@@ -130,7 +130,7 @@ struct BackgroundSessionTests {
         await reopened.detach()
     }
 
-    @Test func `A task that cannot be handed over completes with the reason`() async throws {
+    @Test func `A task that cannot be created completes with the reason`() async throws {
         let house = try await House()
         let recorder = Recorder()
         let session = Self.session(house, recorder)
@@ -152,7 +152,7 @@ struct BackgroundSessionTests {
         #expect(house.origin.requests.isEmpty)
     }
 
-    @Test func `A download that was cancelled by producing resume data goes on in another task`() async throws {
+    @Test func `A download that was cancelled by producing resume data resumes in another task`() async throws {
         let house = try await House()
         let gate = Gate()
         let bytes = Content.bytes(seed: 3, length: 3_000_000)
@@ -174,7 +174,7 @@ struct BackgroundSessionTests {
         #expect(await first.cancelByProducingResumeData() == nil)
     }
 
-    @Test func `A session that is made again tells what was missed, once, and knows its tasks`() async throws {
+    @Test func `A recreated session delivers missed messages once, and finds its tasks`() async throws {
         let house = try await House()
         let gate = Gate()
         house.origin.serve("/a", .text("a"))
@@ -212,7 +212,7 @@ struct BackgroundSessionTests {
         #expect(second.messages.filter { $0 == "finished events" }.count == 1)
     }
 
-    @Test func `Tasks are handed over to a service that is away for a while`() async throws {
+    @Test func `Tasks are created when an unavailable service returns`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("a"))
         let recorder = Recorder()
@@ -227,7 +227,7 @@ struct BackgroundSessionTests {
         #expect(recorder.messages.filter { $0 == "downloaded " }.count == 20)
     }
 
-    @Test func `A named task is made once`() async throws {
+    @Test func `A named task is created once`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("a"))
         let session = Self.session(house, Recorder())
@@ -240,11 +240,11 @@ struct BackgroundSessionTests {
         #expect(try await second.number == number)
     }
 
-    @Test func `Challenges come to the delegate, again when the credential was refused`() async throws {
+    @Test func `Challenges reach the delegate, again if the credential was refused`() async throws {
         let house = try await House()
         house.origin.serve(
             "/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
-        // Who has no webhook is asked only while attached, which takes a moment.
+        // Without a webhook questions are asked only while the app is attached, which takes a moment.
         let receiver = try Receiver()
         _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
         let recorder = Recorder(judge: { challenge in
@@ -260,11 +260,11 @@ struct BackgroundSessionTests {
         #expect(recorder.all.challenges.first?.protectionSpace.authenticationMethod == .basic)
     }
 
-    @Test func `A question that nobody answered is asked again after a relaunch`() async throws {
+    @Test func `An unanswered question is asked again after a relaunch`() async throws {
         let house = try await House()
         house.origin.serve(
             "/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
-        // Who has no webhook is asked only while attached, which takes a moment.
+        // Without a webhook questions are asked only while the app is attached, which takes a moment.
         let receiver = try Receiver()
         _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
         let silent = Recorder(judge: { _ in nil })
@@ -280,7 +280,7 @@ struct BackgroundSessionTests {
         withExtendedLifetime(again) {}
     }
 
-    /// A delegate that wants to be asked before delayed requests, and sends them elsewhere.
+    /// A delegate that confirms delayed requests, and redirects them.
     final class Diverting: BackgroundSessionDelayedRequestDelegate {
         let other: URL
         let responses = Mutex<[URL?]>([])
@@ -300,7 +300,7 @@ struct BackgroundSessionTests {
         }
     }
 
-    @Test func `Who wants to be asked before a delayed request is asked`() async throws {
+    @Test func `A delegate that confirms delayed requests is called before one`() async throws {
         let house = try await House()
         house.origin.serve("/old", .text("old"))
         house.origin.serve("/new", .text("new"))
@@ -316,7 +316,7 @@ struct BackgroundSessionTests {
         #expect(house.origin.requests("/old").isEmpty)
     }
 
-    @Test func `A session is invalid when its tasks have finished, and says so last`() async throws {
+    @Test func `A session is invalid when its tasks have finished, and its last message says so`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("a"))
         let recorder = Recorder()
@@ -379,7 +379,7 @@ struct BackgroundSessionTests {
     }
 
     @Test(arguments: [429, 502, 503, 504])
-    func `A status of a service that is away is waited for`(status: Int) async throws {
+    func `A status of an unavailable service is retried`(status: Int) async throws {
         var patience = Patience(limit: 1)
         try await patience.wait(after: ClientError.status(status))
         #expect(patience.hasWaited)
@@ -392,7 +392,7 @@ struct BackgroundSessionTests {
         await #expect(throws: Problem.self) { try await patience.wait(after: Problem(.notFound, "")) }
     }
 
-    @Test func `A folder is no file to be uploaded`() async throws {
+    @Test func `A folder cannot be uploaded`() async throws {
         let house = try await House()
         let session = Self.session(house, Recorder())
         let task = session.uploadTask(
@@ -402,7 +402,7 @@ struct BackgroundSessionTests {
         await session.detach()
     }
 
-    @Test func `A session whose configuration is another is invalid at once`() async throws {
+    @Test func `A session with another configuration is invalid at once`() async throws {
         let house = try await House()
         _ = try await house.client.openSession("bg", configuration: SessionConfiguration { $0.isDiscretionary = true })
         let recorder = Recorder()
@@ -415,7 +415,7 @@ struct BackgroundSessionTests {
         #expect(session.configuration.timeoutIntervalForResource == 60)
     }
 
-    @Test func `Suspending and resuming a task or its progress is the same`() async throws {
+    @Test func `Suspending and resuming a task and its progress are equivalent`() async throws {
         let house = try await House()
         let gate = Gate()
         house.origin.serve("/a", .generated(seed: 4, length: 100_000), always: [.holdBody(after: 1000, gate)])

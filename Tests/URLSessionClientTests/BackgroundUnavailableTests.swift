@@ -2,13 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the compiler says to code for sessions that are not background sessions.
+/// The compiler's advice for code that uses sessions of other kinds.
 struct BackgroundUnavailableTests {
     /// A line of Apple's shape, and words of the advice.
     static let lines = [
         ("configuration.sharedContainerIdentifier = \"group.example\"", "set temporaryDirectory"),
-        ("configuration.urlCache = nil", "caches no responses"),
-        ("configuration.requestCachePolicy = .reloadIgnoringLocalCacheData", "caches no responses"),
+        ("configuration.urlCache = nil", "set requestCachePolicy"),
         ("configuration.httpCookieStorage = nil", "httpShouldSetCookies"),
         ("configuration.urlCredentialStorage = nil", "answer challenges"),
         ("configuration.protocolClasses = []", "protocol classes"),
@@ -18,7 +17,7 @@ struct BackgroundUnavailableTests {
         ("_ = URLSessionConfiguration.default", "background(withIdentifier:)"),
         ("_ = URLSessionConfiguration.ephemeral", "background(withIdentifier:)"),
         ("_ = URLSession(configuration: configuration)", "init(configuration:delegate:)"),
-        ("_ = URLSession.shared", "make one with an identifier"),
+        ("_ = URLSession.shared", "create one with an identifier"),
         ("session.dataTask(with: url).resume()", "use downloadTask(with:)"),
         ("session.dataTask(with: request).resume()", "use downloadTask(with:)"),
         ("session.dataTask(with: url) { data, _, _ in print(data as Any) }.resume()", "and the delegate"),

@@ -15,7 +15,7 @@ struct ClientTests {
 
         init(_ configuration: SessionConfiguration? = nil) async throws {
             origin = try OriginServer()
-            // A port of its own choice that it keeps over restarts.
+            // A free port that it keeps across restarts.
             let free = try Receiver()
             let port = free.port
             free.stop()
@@ -31,7 +31,7 @@ struct ClientTests {
         }
     }
 
-    /// Reads a stream on its own until it is let go.
+    /// A Swift task that reads a stream until it is released.
     final class Reader: Sendable {
         private let log = Log()
         private let task: Task<Void, any Error>
@@ -52,11 +52,11 @@ struct ClientTests {
         var events: [Event] { get async { await log.events } }
         var kept: [Event] { get async { await log.events.filter { $0.seq != nil } } }
         func end() { task.cancel() }
-        /// How it ended.
+        /// The result of the reading.
         var result: Result<Void, any Error> { get async { await task.result } }
     }
 
-    @Test func `Calls that are cancelled while their answers come all end`() async throws {
+    @Test func `Cancelled calls all end, even as their responses arrive`() async throws {
         let origin = try OriginServer()
         origin.serve("/v1/sessions/s/tasks/1/content", .generated(seed: 1, length: 100))
         let client = Client(url: try #require(URL(string: origin.url("/"))), key: "dev")
@@ -70,7 +70,7 @@ struct ClientTests {
                     _ = try? await client.content(ofTask: 1, in: "s")
                     ended.withLock { $0 += 1 }
                 }
-                // Threads of their own: one that is stuck would keep all tasks from going on.
+                // Threads of their own: a blocked one must not stop all Swift tasks.
                 startThread {
                     usleep(UInt32.random(in: 0...4 * usual))
                     call.cancel()
@@ -80,7 +80,7 @@ struct ClientTests {
         }
     }
 
-    @Test func `A stream brings kept and live events as they happen, and attaches`() async throws {
+    @Test func `A stream delivers stored and live events, and attaches`() async throws {
         let house = try await House()
         let gate = Gate()
         house.origin.serve("/a", .generated(seed: 1, length: 300_000), always: [.holdBody(after: 200_000, gate)])
@@ -110,8 +110,7 @@ struct ClientTests {
         try await eventually("the rest") { await second.kept.map(\.seq) == [3] }
     }
 
-    @Test func `A stream goes on where it was when the service is killed, without a gap or a repetition`() async throws
-    {
+    @Test func `A stream resumes after a kill of the service, without a gap or a repetition`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("x"))
         let reader = Reader(house.client)
@@ -126,7 +125,7 @@ struct ClientTests {
         #expect(await reader.kept.compactMap(\.seq) == Array(1...45))
     }
 
-    @Test func `A stream tells what the service refuses`() async throws {
+    @Test func `A stream reports the service's refusal`() async throws {
         let house = try await House()
         for (client, session, code) in [
             (house.client, "absent", ProblemCode.notFound),
@@ -168,7 +167,7 @@ struct ClientTests {
         #expect(try await house.client.questions(limit: 1).nextCursor != nil)
     }
 
-    @Test func `An app is fetched, and says what came of it`() async throws {
+    @Test func `An app is fetched, and reports the result`() async throws {
         let house = try await House()
         let receiver = try Receiver()
         _ = try await house.client.changeWebhook(WebhookChange { $0.url = .set(receiver.url) })
@@ -185,7 +184,7 @@ struct ClientTests {
         #expect(try await house.client.backgroundRefresh().history.map(\.result) == [.noData])
     }
 
-    @Test func `A lease that is taken over fences who had it`() async throws {
+    @Test func `A takeover of a lease fences its former holder`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("x"))
         let number = try await house.download("/a")

@@ -3,9 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What options of `get` and `put` do, and what is left when a call has ended.
+/// The options of `get` and `put`, and the remains of a call.
 extension CommandLineTests {
-    /// What a command writes to standard output and standard error, however it ends.
+    /// The lines of a command's standard output and standard error, however it ends.
     private func everything(_ words: String..., input: String = "") async throws -> [String] {
         let script = "cd '\(folder.path)'; exec 2>&1; printf '%s' \"$1\" | { shift; \"$@\"; }; echo \"status $?\""
         let output = try await ChildProcess.run(
@@ -31,7 +31,7 @@ extension CommandLineTests {
         #expect(try await sessions.isEmpty)
     }
 
-    @Test func `A name that is interrupted is found again by the same command`() async throws {
+    @Test func `An interrupted name is found again by the same command`() async throws {
         origin.serve("/a", .text("a"))
         folder.write(Array("\(origin.url("/a"))\tdeep/one".utf8), to: "list.txt")
         try await call("get", "-i", "list.txt", "--detach")
@@ -43,13 +43,13 @@ extension CommandLineTests {
     @Test(arguments: [
         ("http://h/a\t../x", "list.txt, line 2: ../x must not lead out of the folder with .."),
         ("http://h/a\t/x", "list.txt, line 2: /x must be a relative path, below the folder of -o"),
-        ("http://h/a\t", "list.txt, line 2: the name behind the tab is empty"),
+        ("http://h/a\t", "list.txt, line 2: the name after the tab is empty"),
         ("http://h/a\tx/", "list.txt, line 2: x/ names a folder, not a file"),
         ("\tx", "list.txt, line 2: the URL is missing"),
         ("ftp://h/a\tx", "list.txt, line 2: ftp://h/a is no URL to transfer"),
         ("http://h/a\tx\nhttp://h/b\tx", "list.txt, line 3: another line has the name x, too"),
     ])
-    func `A line that is wrong is told with the list's name and its number`(
+    func `A wrong line is reported with the list's name and its number`(
         _ lines: String, _ text: String
     ) async throws {
         folder.write(Array("# mine\n\(lines)\n".utf8), to: "list.txt")
@@ -81,7 +81,7 @@ extension CommandLineTests {
         gate.open()
     }
 
-    @Test func `So many tries are made, and no more`() async throws {
+    @Test func `The number of attempts is limited`() async throws {
         origin.serve("/a", .text("away", status: 503))
         let failed = try await failure("get", "--tries", "2", origin.url("/a"))
         #expect(failed.status == 1 && failed.errors.contains("503 Service Unavailable, after 2 attempts"), "\(failed)")
@@ -97,9 +97,9 @@ extension CommandLineTests {
         #expect(try await sessions.isEmpty)
     }
 
-    // MARK: What is left
+    // MARK: Remains of a call
 
-    @Test func `A get whose downloads have all ended leaves no session, and is told in a line`() async throws {
+    @Test func `A get whose downloads have all ended leaves no session, and prints a line`() async throws {
         for name in ["a", "b", "c"] { origin.serve("/\(name)", .generated(seed: 1, length: 1_000_000)) }
         let lines = try await everything(
             "get", origin.url("/a"), origin.url("/b"), origin.url("/absent"), origin.url("/c"))
@@ -108,7 +108,7 @@ extension CommandLineTests {
         #expect(try await sessions.isEmpty && filesBelow(folder.path) == ["a", "b", "c"])
     }
 
-    @Test func `What was saved counts as saved when the command is repeated`() async throws {
+    @Test func `Saved files count as saved when the command is repeated`() async throws {
         origin.serve("/1/a.bin", .generated(seed: 1, length: 10_000))
         origin.serve("/2/a.bin", .generated(seed: 2, length: 10_000))
         let words = ["get", origin.url("/1/a.bin"), origin.url("/2/a.bin"), origin.url("/b")]
@@ -123,7 +123,7 @@ extension CommandLineTests {
 
     // MARK: Users
 
-    @Test func `A password from standard input reaches the server, and no name and no response`() async throws {
+    @Test func `A password from standard input is sent to the server, without names and responses`() async throws {
         origin.serve("/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
         let refused = try await everything("get", "--user", "u", origin.url("/a"), input: "wrong\n")
         #expect(refused.last == "status 1")
@@ -136,7 +136,7 @@ extension CommandLineTests {
         try await eventually("the password is refused") {
             try await service.api.get("/v1/sessions/\(session)/tasks/1").json["state"] == "completed"
         }
-        // The same command with another password finds the session, and repeats with that.
+        // The same command with another password finds the session and retries.
         let lines = try await run("p\n", ["get", "-u", "u", origin.url("/a")])
         #expect(lines.count == 1 && lines.first?.hasPrefix("saved a") == true, "\(lines)")
         #expect(try await sessions.isEmpty)
@@ -163,14 +163,14 @@ extension CommandLineTests {
     }
 
     @Test(arguments: [["-i", "-", "-u", "u"], ["-H", "@-", "-u", "u", "http://h/"], ["-i", "-", "-H", "@-"]])
-    func `Standard input is for one thing`(_ words: [String]) async throws {
+    func `Standard input serves one purpose`(_ words: [String]) async throws {
         let failed = try await #require(throws: ChildProcess.Failed.self) {
             try await run("http://h/", ["get"] + words)
         }
         #expect(failed.status == 2 << 8 && failed.errors.contains("standard input cannot be both"), "\(failed)")
     }
 
-    @Test func `A user without a password is told what is missing`() async throws {
+    @Test func `A user without a password gets an error that names it`() async throws {
         let failed = try await failure("get", "--user", "u", origin.url("/a"))
         #expect(failed.status == 2 && failed.errors.contains("there is no password on standard input"))
         let both = try await failure("get", "--user", "u:p", origin.url("/a"))

@@ -2,9 +2,9 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What `urlsession` writes: that it is there before the service may forget it, and only where it may be.
+/// The output of `urlsession`: written before the service may delete it, and only in permitted places.
 extension CommandLineTests {
-    /// How a command ends whose standard output is on a full disk.
+    /// The result of a command whose standard output is on a full disk.
     private func onFullDisk(_ words: [String]) async throws -> (status: Int32, errors: String) {
         let script = "cd '\(folder.path)'; exec \"$@\" > /dev/full"
         let failed = try await #require(throws: ChildProcess.Failed.self) {
@@ -36,7 +36,7 @@ extension CommandLineTests {
         #expect(fileSHA256(folder.file("again")) == Content.sha256(seed: 3, length: 100_000))
     }
 
-    @Test func `A reader that has gone ends the command as any in a pipeline, and the content stays`() async throws {
+    @Test func `A closed pipe ends the command as usual, and the content stays`() async throws {
         origin.serve("/a", .generated(seed: 3, length: 10_000_000))
         let script = """
             cd '\(folder.path)'; { "$@"; echo $? > status; } | head -c 1
@@ -60,10 +60,10 @@ extension CommandLineTests {
         #expect(try await service.api.get("/v1/sessions/s").json["acknowledgedSeq"] == 0)
     }
 
-    // MARK: What is on the disk
+    // MARK: Syncing
 
     @Test(.enabled(if: access("/usr/bin/cc", X_OK) == 0, "/usr/bin/cc is needed"), arguments: ["file", "folder"])
-    func `What could not be synced stays with the service`(_ what: String) async throws {
+    func `A content that could not be synced stays with the service`(_ what: String) async throws {
         let faults = TemporaryFolder()
         let library = faults.file("failing-sync.so")
         try await ChildProcess.run(
@@ -87,9 +87,9 @@ extension CommandLineTests {
         #expect(try await sessions.isEmpty && filesBelow(folder.path) == ["a"])
     }
 
-    // MARK: Where it may be
+    // MARK: Permitted places
 
-    /// A finished download in a session of its own whose metadata says where it goes.
+    /// A finished download in a session of its own whose metadata names its file.
     private func finished(_ place: String) async throws -> String {
         origin.serve("/a", .text("x"))
         try await call("open", "s")
@@ -105,7 +105,7 @@ extension CommandLineTests {
     @Test(arguments: [
         "/PLACE/ELSEWHERE/f", "/PLACE/ELSEWHERE/", "../ELSEWHERE/f", "inner/../../ELSEWHERE/f", "link/f", "link/",
     ])
-    func `A task cannot choose a file above or beside the folder of who attaches`(_ place: String) async throws {
+    func `A task cannot choose a file outside the folder of the attached command`(_ place: String) async throws {
         let elsewhere = TemporaryFolder()
         folder.makeFolder("inner")
         #expect(makeSymbolicLink(from: folder.file("link"), to: elsewhere.path))
@@ -121,7 +121,7 @@ extension CommandLineTests {
     }
 
     @Test(arguments: ["inner/f", "FOLDER/inner/f"])
-    func `One below that folder is fine`(_ place: String) async throws {
+    func `A file below that folder is allowed`(_ place: String) async throws {
         folder.makeFolder("inner")
         let session = try await finished(place.replacing("FOLDER", with: folder.path))
         try await call("attach", session)

@@ -10,15 +10,15 @@ struct CommandLineTests {
     let folder = TemporaryFolder()
 
     init() async throws {
-        // A port that it keeps over restarts.
+        // A port that it keeps across restarts.
         service = try await ServiceProcess(["--listen", "127.0.0.1:\(try Self.freePort())"])
         origin = try OriginServer()
     }
 
-    /// A port that the system gives to nobody who connects, so that it stays free while the service is away.
+    /// A port that the system assigns to no client, so that it stays free while the service is stopped.
     private static func freePort() throws -> UInt16 { try Socket.listen(port: 0).port }
 
-    /// What a command prints; throws where it fails.
+    /// The output of a command; throws if it fails.
     @discardableResult
     func call(_ words: String...) async throws -> [String] {
         try await run("", words)
@@ -30,7 +30,7 @@ struct CommandLineTests {
     }
 
     func run(_ input: String, _ words: [String], _ variables: [String] = []) async throws -> [String] {
-        // The shell's "$@" keeps words with spaces whole.
+        // The shell's "$@" keeps words with spaces intact.
         let output = try await ChildProcess.run(
             [
                 "/usr/bin/env", "URLSESSION_URL=http://127.0.0.1:\(service.port)", "HOME=\(folder.path)",
@@ -41,7 +41,7 @@ struct CommandLineTests {
         return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    @Test func `Downloads go into a bucket and come from there`() async throws {
+    @Test func `Downloads into a bucket and uploads from a bucket work`() async throws {
         let store = try ObjectStore()
         let service = try await ServiceProcess(
             store.setting("media"), environment: ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"])
@@ -68,13 +68,13 @@ struct CommandLineTests {
         }
     }
 
-    /// How a command fails: its exit status, and what it says.
+    /// The exit status and the output of a failing command.
     func failure(_ words: String..., variables: [String] = []) async throws -> (status: Int32, errors: String) {
         let failed = try await #require(throws: ChildProcess.Failed.self) { try await run("", words, variables) }
         return (failed.status >> 8, failed.errors)
     }
 
-    /// A command that runs on while the test does something else.
+    /// A command that runs while the test continues.
     private final class Background: Sendable {
         private let process: ChildProcess
         private let folder = TemporaryFolder()
@@ -98,7 +98,7 @@ struct CommandLineTests {
 
         private var pid: String { text("pid").trimmingCharacters(in: .whitespacesAndNewlines) }
 
-        /// Seconds that the processor worked for it so far (`utime` and `stime` of proc(5)).
+        /// The CPU time of the command in seconds (`utime` and `stime` of proc(5)).
         var processorTime: Double? {
             let stat = String(decoding: readFile("/proc/\(pid)/stat") ?? [], as: UTF8.self)
             let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
@@ -125,20 +125,20 @@ struct CommandLineTests {
 
     // MARK: get
 
-    @Test func `A download is saved under the server's name, and its session is gone`() async throws {
+    @Test func `A download is saved under the server's name, and its session is deleted`() async throws {
         origin.serve(
             "/a", .generated(seed: 3, length: 10_000),
             always: [.header("Content-Disposition", "attachment; filename=\"../b.bin\"")])
-        // On a slow machine a time and a speed follow.
+        // On a slow machine a duration and a speed follow.
         let lines = try await call("get", origin.url("/a?x=1"))
         #expect(lines.count == 1 && lines.first?.hasPrefix("saved b.bin (10.0 kB") == true)
         #expect(fileSHA256(folder.file("b.bin")) == Content.sha256(seed: 3, length: 10_000))
         #expect(try await sessions.isEmpty && filesBelow(folder.path) == ["b.bin"])
     }
 
-    @Test func `Many downloads go into a folder, each into a file of its own`() async throws {
+    @Test func `Many downloads are saved in a folder, each in a file of its own`() async throws {
         for number in 1...3 { origin.serve("/\(number)/a.bin", .generated(seed: UInt64(number), length: 1000)) }
-        // One of them stands there twice, which is no second download.
+        // A repeated URL is no second download.
         let urls = [1, 2, 3, 1].map { origin.url("/\($0)/a.bin") }
         let lines = try await run(
             (["# mine", ""] + urls).joined(separator: "\n"), ["get", "-i", "-", "-o", "new/", "--json"])
@@ -150,9 +150,9 @@ struct CommandLineTests {
         #expect(Set(filesBelow(folder.path)).count == 3)
     }
 
-    @Test(arguments: [404, 500]) func `An error leaves no file and ends with 1`(_ status: Int) async throws {
+    @Test(arguments: [404, 500]) func `An error leaves no file and the status 1`(_ status: Int) async throws {
         origin.serve("/page", .text("not here", status: status))
-        // Tried once only: what is left is the status.
+        // One attempt only, so that the status remains.
         let session = try await call("open", "s", "--configuration", try configuration(["retryPolicy": "apple"]))
         #expect(session == ["s\tactive\trunning 0\tcompleted 0"])
         let failed = try await failure("get", "-s", "s", origin.url("/page"))
@@ -167,7 +167,7 @@ struct CommandLineTests {
         return folder.file("configuration.json")
     }
 
-    @Test func `A failed transfer says why, and the same command tries again`() async throws {
+    @Test func `A failed transfer prints the reason, and the same command retries`() async throws {
         for count in 1...2 {
             let failed = try await failure(
                 "get", "--digest", "md5:" + String(repeating: "0", count: 32), origin.url("/absent"))
@@ -181,7 +181,7 @@ struct CommandLineTests {
         #expect(try await call("explain", "s", "2").contains("It repeats task 1."))
     }
 
-    @Test func `A file that is there stays, and need not be fetched again for --force`() async throws {
+    @Test func `An existing file stays, and --force replaces it without another fetch`() async throws {
         origin.serve("/a", .generated(seed: 4, length: 5000))
         folder.write([1], to: "a")
         let refused = try await failure("get", origin.url("/a"))
@@ -196,26 +196,28 @@ struct CommandLineTests {
     }
 
     @Test(arguments: ["ftp://x", "www.example.com", "http://", "https:///a"])
-    func `What is no URL is named, and opens no session`(_ url: String) async throws {
+    func `An invalid URL is named, and opens no session`(_ url: String) async throws {
         let failed = try await failure("get", url)
         #expect(failed.status == 2 && failed.errors.hasPrefix("urlsession: \(url) "), "\(failed)")
         #expect(try await sessions.isEmpty)
     }
 
-    @Test func `A session of one's own can be used again and again`() async throws {
+    @Test func `A session of one's own can be used repeatedly`() async throws {
         origin.serve("/a", .generated(seed: 5, length: 5000))
         for _ in 1...3 { try await call("get", "-s", "nightly", "--force", origin.url("/a")) }
         #expect(origin.requests.count == 3 && filesBelow(folder.path) == ["a"])
         #expect(try await sessions == ["nightly"])
     }
 
-    @Test func `A content goes to standard output`() async throws {
+    @Test func `A content is written to standard output`() async throws {
         origin.serve("/a", .text("line 1\nline 2\n"))
         #expect(try await call("get", "-o", "-", origin.url("/a")) == ["line 1", "line 2"])
         #expect(filesBelow(folder.path).isEmpty)
     }
 
-    @Test(arguments: ["get", "attach"]) func `Ctrl-C leaves, and one can come back`(_ way: String) async throws {
+    @Test(arguments: ["get", "attach"]) func `Ctrl-C detaches, and a later command attaches again`(_ way: String)
+        async throws
+    {
         let gate = Gate()
         origin.serve("/a", .generated(seed: 6, length: 300_000), always: [.holdBody(after: 200_000, gate)])
         let first = try await background("get", origin.url("/a"))
@@ -231,7 +233,7 @@ struct CommandLineTests {
         #expect(try await sessions.isEmpty && origin.requests.count == 1)
     }
 
-    @Test func `Who comes back is told what was saved before, and gets the rest`() async throws {
+    @Test func `A later command prints the files that were saved before, and gets the rest`() async throws {
         let gate = Gate()
         origin.serve("/a", .generated(seed: 6, length: 3000), always: [.holdBody(after: 2000, gate)])
         origin.serve("/b", .generated(seed: 7, length: 3000))
@@ -247,7 +249,7 @@ struct CommandLineTests {
         #expect(filesBelow(folder.path) == ["a", "b"])
     }
 
-    @Test func `A saved file that was cut since is not taken for the content, which stays where it is`() async throws {
+    @Test func `A truncated saved file is not mistaken for the content, which stays with the service`() async throws {
         let gate = Gate()
         origin.serve("/a", .generated(seed: 6, length: 3000), always: [.holdBody(after: 2000, gate)])
         origin.serve("/b", .generated(seed: 7, length: 3000))
@@ -274,7 +276,7 @@ struct CommandLineTests {
         #expect(try await call("explain", "s", "1003").contains("It repeats task 1002."))
     }
 
-    @Test func `A kill of the service does not end a download, nor who waits for it`() async throws {
+    @Test func `A kill of the service ends neither a download nor the command that waits for it`() async throws {
         let gate = Gate()
         origin.serve("/a", .generated(seed: 7, length: 300_000), turns: [[.holdBody(after: 200_000, gate)]])
         let download = try await background("get", origin.url("/a"))
@@ -285,7 +287,7 @@ struct CommandLineTests {
         #expect(fileSHA256(folder.file("a")) == Content.sha256(seed: 7, length: 300_000))
     }
 
-    @Test func `What is handed over and left is there later`() async throws {
+    @Test func `A detached transfer completes later`() async throws {
         origin.serve("/a", .text("x"))
         let line = try await call("get", "--detach", origin.url("/a")).first ?? ""
         let session = try #require(line.split(separator: " ").last { $0.hasPrefix("get-") })
@@ -297,7 +299,7 @@ struct CommandLineTests {
 
     // MARK: put
 
-    @Test func `A file is sent, and what was asked for with it`() async throws {
+    @Test func `A file is sent, with the requested options`() async throws {
         origin.serve("/up/f.bin", .upload())
         folder.write(Array("hello".utf8), to: "f.bin")
         #expect(
@@ -312,12 +314,14 @@ struct CommandLineTests {
         }
     }
 
-    @Test(arguments: ["-", "/dev/stdin"]) func `What can be read only once is not sent`(_ file: String) async throws {
+    @Test(arguments: ["-", "/dev/stdin"]) func `A source that can be read only once is refused`(_ file: String)
+        async throws
+    {
         let failed = try await failure("put", file, origin.url("/up"))
-        #expect(failed.status == 2 && failed.errors.contains("save what comes through a pipe"), "\(failed)")
+        #expect(failed.status == 2 && failed.errors.contains("save the output of a pipe"), "\(failed)")
     }
 
-    @Test func `An upload that is refused ends with 1`() async throws {
+    @Test func `A refused upload ends with 1`() async throws {
         origin.serve("/up", .upload(status: 403))
         folder.write(Array("hello".utf8), to: "f.bin")
         for _ in 1...2 {
@@ -329,10 +333,10 @@ struct CommandLineTests {
 
     // MARK: Memory
 
-    /// Two pieces of 4 MiB and what the program itself needs are far below this; a transfer held in memory is far above.
+    /// Two pieces of 4 MiB and the program itself are far below this; a whole transfer in memory is far above.
     private static let bound = 150 << 20
 
-    @Test func `Memory stays flat however long a transfer is`() async throws {
+    @Test func `Memory is constant however long a transfer is`() async throws {
         let content = LargeContent(seed: 9, length: 200 << 20)
         origin.serve("/a", Resource(.large(content)))
         origin.serve("/up", .upload())
@@ -375,7 +379,20 @@ struct CommandLineTests {
         #expect(try await sessions.isEmpty)
     }
 
-    @Test func `Tasks are told what to do, one by one or all that match`() async throws {
+    @Test func `An unfinished download is written while it arrives`() async throws {
+        try await call("open", "s")
+        let gate = Gate()
+        let text = String(repeating: "0123456789\n", count: 4000)
+        origin.serve("/a", .text(text), always: [.holdBody(after: 30_000, gate)])
+        let task: JSON = ["kind": "download", "request": ["url": .string(origin.url("/a"))]]
+        _ = try await service.api.post("/v1/sessions/s/tasks", task)
+        try await origin.waitForRequests(1)
+        async let whole = call("content", "s", "1", "--arriving")
+        gate.open()
+        #expect(try await whole == text.split(separator: "\n").map(String.init))
+    }
+
+    @Test func `Tasks get commands, one by one or all matches`() async throws {
         try await call("open", "s")
         let gate = Gate()
         origin.serve("/a", .text("x"), always: [.hold(gate)])
@@ -386,6 +403,7 @@ struct CommandLineTests {
         #expect(
             try await call("suspend", "s", "1", "2").map { $0.split(separator: "\t")[1] } == ["suspended", "suspended"])
         #expect(try await failure("content", "s", "1").errors.contains("has no content yet"))
+        #expect(try await failure("content", "s", "1", "--arriving", "-o", "file").status == 2)
         #expect(try await call("resume", "s", "--state", "suspended") == ["2 tasks of 2 changed"])
         #expect(try await call("cancel", "s", "--group", "g") == ["3 tasks of 3 changed"])
         #expect(try await failure("cancel", "s").status == 2)
@@ -394,7 +412,7 @@ struct CommandLineTests {
         gate.open()
     }
 
-    @Test func `A task that waits is explained`() async throws {
+    @Test func `The reason of a waiting task is printed`() async throws {
         try await call("open", "s")
         origin.serve("/a", .text("x"), always: [.noAnswer()])
         _ = try await service.api.post(
@@ -407,12 +425,12 @@ struct CommandLineTests {
         #expect(lines.first == "Task 1 of s: download of \(origin.url("/a"))")
     }
 
-    @Test func `Sessions are listed to the end`() async throws {
+    @Test func `Sessions are listed completely`() async throws {
         for number in 1...1001 { _ = try await service.api.put("/v1/sessions/t\(number)", [:]) }
         #expect(try await call("sessions").count == 1001)
     }
 
-    @Test func `Events and launches are listed to the end`() async throws {
+    @Test func `Events and launches are listed completely`() async throws {
         try await call("open", "s")
         let task: JSON = ["kind": "download", "request": ["url": "https://example.com/"], "state": "suspended"]
         let tasks = JSON.array(Array(repeating: task, count: 510))
@@ -424,7 +442,7 @@ struct CommandLineTests {
             _ = try await service.api.post("/v1/sessions/t\(number)/tasks", task)
             _ = try await service.api.post("/v1/sessions/t\(number)/tasks/cancel")
         }
-        // Of all sessions, once the grace of a start is over.
+        // For all sessions, after the grace period of the start.
         try await eventually("the launches are made") {
             try await service.api.get("/v1/launches?limit=1000").json["items"].array?.count == 106
         }
@@ -440,7 +458,7 @@ struct CommandLineTests {
         #expect(columns.last == "-", "\(ofOne)")
     }
 
-    @Test func `Events are followed over a restart of the service`() async throws {
+    @Test func `Events are followed across a restart of the service`() async throws {
         try await call("open", "s")
         let follower = try await background("events", "s", "--follow")
         func followed() -> Int { follower.output.split(separator: "\n").count }
@@ -457,7 +475,7 @@ struct CommandLineTests {
         }
     }
 
-    @Test func `Who waits for events leaves the processor to others`() async throws {
+    @Test func `Waiting for events uses no CPU`() async throws {
         try await call("open", "s")
         let follower = try await background("events", "s", "--follow")
         try await eventually("it is attached") {
@@ -486,7 +504,7 @@ struct CommandLineTests {
         }
     }
 
-    @Test func `A stored credential is used without asking`() async throws {
+    @Test func `A stored credential is used without a question`() async throws {
         origin.serve("/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
         #expect(try await failure("get", origin.url("/a")).errors.contains("401"))
         let url = "http://127.0.0.1:\(origin.port)"
@@ -500,7 +518,7 @@ struct CommandLineTests {
 
     // MARK: The app
 
-    @Test func `Refresh is set, a fetch simulated and completed`() async throws {
+    @Test func `Refresh is set, and a fetch is simulated and completed`() async throws {
         let receiver = try Receiver()
         try await call("webhook", "set", receiver.url)
         #expect(try await call("refresh").first?.hasPrefix("never\tavailable\tnext -\t") == true)
@@ -513,7 +531,7 @@ struct CommandLineTests {
         #expect(try await call("refresh").last?.hasSuffix("\tnewData") == true)
     }
 
-    @Test func `Launches of a time are sent again`() async throws {
+    @Test func `Launches of a period are redelivered`() async throws {
         let receiver = try Receiver { _ in .status(503, [("Retry-After", "3600")]) }
         try await call("webhook", "set", receiver.url)
         origin.serve("/a", .text("x"))
@@ -532,7 +550,7 @@ struct CommandLineTests {
         #expect(try await failure("webhook", "redeliver", "--since", "yesterday").errors.contains("RFC 3339"))
     }
 
-    @Test func `A launch that was answered and not completed says so, with the time that it had`() async throws {
+    @Test func `A launch without a completion is printed with its time limit`() async throws {
         let receiver = try Receiver()
         try await call("webhook", "set", receiver.url, "--deadline", "5s")
         origin.serve("/a", .text("x"))
@@ -559,7 +577,7 @@ struct CommandLineTests {
         #expect(try await call("webhook", "set", "-") == ["-\tpaused"])
     }
 
-    @Test func `A ping that its receiver holds leaves the processor to others`() async throws {
+    @Test func `Waiting for a slow ping uses no CPU`() async throws {
         let receiver = try Receiver { _ in
             var answer = Receiver.Answer.launched
             answer.delay = .seconds(3)
@@ -571,8 +589,7 @@ struct CommandLineTests {
         #expect(seconds < 1, "\(lines)")
     }
 
-    @Test func `A command for many tasks that a service is slow to answer leaves the processor to others`() async throws
-    {
+    @Test func `Waiting for a slow command for many tasks uses no CPU`() async throws {
         let slow = try Receiver { request in
             var answer = Receiver.Answer.json(["matched": 1000, "changed": 1000])
             if request.method == "POST" { answer.delay = .seconds(3) }
@@ -583,7 +600,7 @@ struct CommandLineTests {
         #expect(seconds < 0.4, "\(lines)")
     }
 
-    /// What a command prints, and the seconds that the processor worked for it: the `rusage` that the shell tells.
+    /// The output of a command, and its CPU time in seconds, from the shell's `rusage`.
     private func timed(_ words: [String], port: UInt16) async throws -> (lines: [String], seconds: Double) {
         let script = "exec 2>&1; TIMEFORMAT='%U %S'; time \"$@\""
         let output = try await ChildProcess.run(
@@ -597,7 +614,7 @@ struct CommandLineTests {
     }
 
     @Test func `A launch is received, verified, saved and completed`() async throws {
-        // Of another launch: it stays.
+        // A file of another launch stays.
         try FileManager.default.createDirectory(atPath: folder.file("inbox"), withIntermediateDirectories: true)
         folder.write([1], to: "inbox/a.bin")
         let receiving = try await background(
@@ -625,7 +642,7 @@ struct CommandLineTests {
         #expect(try await call("webhook") == ["-\tenabled"])
     }
 
-    @Test func `Another webhook is not replaced unasked`() async throws {
+    @Test func `Another webhook is not replaced unless requested`() async throws {
         try await call("webhook", "set", "http://127.0.0.1:1/")
         #expect(try await failure("receive", "--listen", "127.0.0.1:0").errors.contains("--replace"))
         #expect(try await call("webhook") == ["http://127.0.0.1:1/\tenabled"])
@@ -635,7 +652,7 @@ struct CommandLineTests {
         line.map { $0.split(separator: "\t").map { String($0) } } ?? []
     }
 
-    @Test func `Apps and keys are an operator's`() async throws {
+    @Test func `Apps and keys need the operator's key`() async throws {
         #expect(try await failure("apps").status == 4)
         let admin = ["URLSESSION_KEY=dev-admin"]
         let lines = try await run("", ["apps", "add", "com.example.app"], admin)
@@ -690,7 +707,7 @@ struct CommandLineTests {
 
     // MARK: The tool itself
 
-    @Test func `Every command tells about itself`() async throws {
+    @Test func `Every command prints its help`() async throws {
         let commands = try await call("--help").filter {
             $0.hasPrefix("  ") && $0.first { $0 != " " }?.isLowercase == true
         }
@@ -704,12 +721,12 @@ struct CommandLineTests {
     }
 
     @Test(arguments: [["nothing"], ["answer", "q"], ["refresh", "often"], ["get"], ["events", "s", "--nothing"]])
-    func `A wrong call is told how it goes`(_ words: [String]) async throws {
+    func `A wrong call prints its usage`(_ words: [String]) async throws {
         let failed = try await #require(throws: ChildProcess.Failed.self) { try await run("", words) }
         #expect(failed.status == 2 << 8 && failed.errors.contains("--help"))
     }
 
-    @Test func `A wrong key, no service and a stranger are told in one line`() async throws {
+    @Test func `A wrong key, a missing service and a foreign one are reported in one line`() async throws {
         let wrong = try await failure("sessions", variables: ["URLSESSION_KEY=wrong"])
         #expect(wrong.status == 4 && wrong.errors.contains("URLSESSION_KEY"))
         let absent = try await failure("--url", "http://127.0.0.1:1", "sessions")
@@ -720,7 +737,7 @@ struct CommandLineTests {
         #expect(stranger.status == 1 && stranger.errors.contains("404"))
     }
 
-    @Test func `A service with a certificate of its own is trusted by the file of that alone`() async throws {
+    @Test func `A service with a certificate of its own is trusted with --ca-file alone`() async throws {
         let (certificate, key) = (folder.file("c.pem"), folder.file("k.pem"))
         try await ChildProcess.run([
             "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
@@ -739,7 +756,7 @@ struct CommandLineTests {
         folder.write(Array("[own]\nkey = dev\nca-file = \(certificate)\n".utf8), to: ".config/urlsession/config")
         chmod(folder.file(".config/urlsession/config"), 0o600)
         #expect(try await run("", words + ["--profile", "own"]).isEmpty)
-        // Streams of events, and contents, are read over it, too.
+        // Streams of events and contents are read over it, too.
         origin.serve("/a", .text("x"))
         _ = try await run("", ["get", "--ca-file", "c.pem", "--url", words[1], origin.url("/a")], dev)
         #expect(readFile(folder.file("a.txt")) ?? readFile(folder.file("a")) == Array("x".utf8))
@@ -751,7 +768,7 @@ struct CommandLineTests {
         }
     }
 
-    @Test func `Profiles are chosen, and open ones warned of`() async throws {
+    @Test func `Profiles are selected, and readable ones cause a warning`() async throws {
         let configuration = folder.makeFolder("config") + "/urlsession"
         try FileManager.default.createDirectory(atPath: configuration, withIntermediateDirectories: true)
         let text = "[default]\nkey = wrong\n[dev]\nurl = http://127.0.0.1:\(service.port)\nkey = dev\n"
@@ -763,7 +780,8 @@ struct CommandLineTests {
             try await run("", ["sessions", "--profile", "dev"], [variable, "URLSESSION_URL=http://127.0.0.1:1"]).isEmpty
         )
         #expect(try await run("", ["profiles"], [variable]) == ["default", "dev"])
-        // The default profile's key is not for a service that only --url names: there the development key is tried.
+        // The default profile's key is not used for a service that only --url names: the development key is tried
+        // there.
         let elsewhere = ["sessions", "--url", "http://127.0.0.1:\(service.port)"]
         #expect(try await run("", elsewhere, [variable]).isEmpty)
         #expect(try await failure("sessions", "--profile", "other", variables: [variable]).status == 2)
@@ -771,7 +789,7 @@ struct CommandLineTests {
         #expect(try await failure("sessions", variables: [variable]).errors.contains("chmod 600"))
     }
 
-    @Test func `Manual pages are sound roff`() async throws {
+    @Test func `Manual pages are valid roff`() async throws {
         try await call("man", "--all", folder.file("man"))
         let pages = filesBelow(folder.file("man"))
         #expect(pages.contains("urlsession.1") && pages.contains("urlsession-webhook-set.1"))

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What shells make of the scripts that `urlsession completions` writes, each asked in its own way.
+/// The scripts of `urlsession completions` in each shell.
 struct CompletionTests {
     private let folder = TemporaryFolder()
     private let script: String
@@ -12,7 +12,7 @@ struct CompletionTests {
         folder.write([], to: "upload.bin")
     }
 
-    /// Lines, and what their last word becomes.
+    /// Lines, and the completions of their last word.
     private static let lines: [(line: String, word: String)] = [
         ("urlsession ge", "get"), ("urlsession webhook rot", "rotate"), ("urlsession get --for", "--force"),
         ("urlsession webhook set --sta", "--state"), ("urlsession tasks s --outcome fa", "failed"),
@@ -23,8 +23,7 @@ struct CompletionTests {
         ("urlsession answer q useN", "useNewRequest"), ("urlsession help ge", "get"),
     ]
 
-    @Test func `Bash completes commands, options, choices and files, whatever stands before the command`() async throws
-    {
+    @Test func `Bash completes commands, options, choices and files, whatever precedes the command`() async throws {
         try await load("bash")
         for (line, word) in Self.lines { #expect(try await bash(line) == [word], "\(line)") }
         #expect(try await bash("urlsession tasks s --outcome=fa") == ["failed"])
@@ -33,7 +32,7 @@ struct CompletionTests {
     }
 
     @Test(.enabled(if: isThere("zsh"), "zsh is not installed"))
-    func `Zsh completes commands, options, choices and files, whatever stands before the command`() async throws {
+    func `Zsh completes commands, options, choices and files, whatever precedes the command`() async throws {
         try await load("zsh")
         let lines = Self.lines.map(\.line) + ["urlsession --profile "]
         let completed = try await zsh(lines)
@@ -44,13 +43,13 @@ struct CompletionTests {
     }
 
     @Test(.enabled(if: isThere("fish"), "fish is not installed"))
-    func `Fish completes commands, options, choices and files, whatever stands before the command`() async throws {
+    func `Fish completes commands, options, choices and files, whatever precedes the command`() async throws {
         try await load("fish")
         for (line, word) in Self.lines { #expect(try await fish(line) == [word], "\(line)") }
         #expect(try await fish("urlsession --profile ") == [])
     }
 
-    /// Lines whose last word begins the name of a session of the service, which its options name.
+    /// Lines whose last word begins the name of a session; their options name the service.
     private static func sessionLines(_ url: String) -> [String] {
         let own = [
             "tasks ni", "explain ni", "events ni", "get -s ni", "launches --session ni", "webhook redeliver -s ni",
@@ -92,7 +91,7 @@ struct CompletionTests {
 
     // MARK: Shells
 
-    /// The command's folder comes first, so that a line that begins with `urlsession` calls the one under test.
+    /// The command's folder comes first, so that `urlsession` is the tested program.
     private static let path = [
         "/usr/bin/env", "PATH=\(CommandLineTests.tool.dropLast("/urlsession".count)):/usr/bin:/bin",
     ]
@@ -111,7 +110,7 @@ struct CompletionTests {
     }
 
     private func bash(_ line: String) async throws -> [String] {
-        // Readline takes = and : for words of their own.
+        // Readline treats = and : as separate words.
         var words = [""]
         for character in line {
             if character == " " {
@@ -140,8 +139,8 @@ struct CompletionTests {
         .map { String($0.prefix { $0 != "\t" }) }
     }
 
-    /// What lines become when somebody presses Tab behind them. Zsh completes in its line editor alone, so it gets a
-    /// terminal, and a Tab that writes down the line.
+    /// The completed lines after Tab. Zsh completes only in its line editor, so it gets a terminal, and a widget that
+    /// prints the line.
     private func zsh(_ lines: [String]) async throws -> [String] {
         let output = folder.write([], to: "completed")
         let call = """

@@ -4,9 +4,9 @@ import Testing
 import URLSessionClient
 import Wire
 
-/// Receivers of launches that have no descriptor left for the connections that wait.
+/// Receivers of launches without a free descriptor for waiting connections.
 struct DescriptorShortageTests {
-    /// Starts one that listens on a port.
+    /// Starts a receiver that listens on a port.
     private static func start(_ program: String, _ port: UInt16, _ house: ClientTests.House) async throws
         -> ChildProcess
     {
@@ -26,7 +26,7 @@ struct DescriptorShortageTests {
     }
 
     @Test(.enabled(if: ProcessFacts.canLimitDescriptors), arguments: ["urlsession", "background-app"])
-    func `Launches wait while descriptors are short, which costs no processor`(_ program: String) async throws {
+    func `Launches wait while descriptors are short, which uses no CPU`(_ program: String) async throws {
         let house = try await ClientTests.House()
         let port = try BackgroundAppTests.freePort()
         let receiver = try await Self.start(program, port, house)
@@ -34,15 +34,15 @@ struct DescriptorShortageTests {
         let open = Set(try await process.descriptors)
         let limit = try #require((0...).first { !open.contains($0) })
         try await process.limitDescriptors(below: limit)
-        // More than what may be closed until then.
+        // More connections than the process may close until then.
         let sockets = try (0..<12).map { _ in try Socket.connect(port: port) }
         try await eventually("it has none left") { try await process.descriptors.count { $0 < limit } == limit }
         let before = process.processorTime
-        // The time over which is measured.
+        // The period of the measurement.
         try await Task.sleep(for: .seconds(1))
         #expect(process.processorTime - before < .milliseconds(100))
         try await process.limitDescriptors(below: 1024)
-        // It is not signed, and judged.
+        // The request is not signed, and is judged.
         #expect(try await APIClient(port: port).post("/", [:]).status == 401)
         withExtendedLifetime(sockets) {}
     }

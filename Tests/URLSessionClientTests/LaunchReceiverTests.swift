@@ -11,7 +11,7 @@ struct LaunchReceiverTests {
     /// The secret of `--dev`.
     static let secret = "whsec_" + Data(count: 32).base64EncodedString()
 
-    /// An app that writes down its launches, and completes them when its session says so.
+    /// An app that records its launches, and completes them when its session has delivered all events.
     @MainActor
     final class App: LaunchDelegate {
         nonisolated let launches = Mutex<[String]>([])
@@ -48,7 +48,7 @@ struct LaunchReceiverTests {
         nonisolated let handler = Mutex<(@Sendable () -> Void)?>(nil)
     }
 
-    /// A server that gives a receiver what comes.
+    /// A server that passes requests to a receiver.
     static func listen(_ house: House, _ app: App) async throws -> LaunchReceiver {
         let receiver = try LaunchReceiver(client: house.client, secrets: [secret], delegate: app)
         let port = try BackgroundAppTests.freePort()
@@ -61,7 +61,7 @@ struct LaunchReceiverTests {
         return receiver
     }
 
-    @Test func `It answers what is signed, and nothing else`() async throws {
+    @Test func `The receiver answers signed requests only`() async throws {
         let house = try await House()
         let receiver = try await Self.listen(house, App())
         #expect(try await house.client.pingWebhook().statusCode == 204)
@@ -76,7 +76,7 @@ struct LaunchReceiverTests {
         #expect(throws: ClientError.self) { try stranger.listen(on: port) }
     }
 
-    @Test func `A fetch ends with what the delegate says`() async throws {
+    @Test func `A fetch ends with the delegate's result`() async throws {
         let house = try await House()
         let app = App(result: .noData)
         let receiver = try await Self.listen(house, app)
@@ -88,7 +88,7 @@ struct LaunchReceiverTests {
         withExtendedLifetime(receiver) {}
     }
 
-    @Test func `A launch is completed once the session has told all, and tells a session that is there`() async throws {
+    @Test func `A launch is completed after the session's last message, also with an existing session`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("a"))
         let recorder = Recorder()
@@ -101,7 +101,7 @@ struct LaunchReceiverTests {
             }
         })
         let receiver = try await Self.listen(house, app)
-        // Nobody is attached to the session `s`.
+        // No client is attached to the session `s`.
         _ = try await house.download("/a")
         try await eventually("it is told", within: .seconds(60)) { recorder.messages.last == "finished events" }
         #expect(recorder.messages == ["downloaded ", "metrics", "completed ", "finished events"])
@@ -113,7 +113,7 @@ struct LaunchReceiverTests {
         try await eventually("it is completed") {
             try await house.client.launches().items.first?.state == .completed
         }
-        // A launch for an object that has told everything already.
+        // A launch for an object that has delivered all its messages.
         let launch = WebhookPayload.HandleEvents {
             ($0.launchId, $0.sessionIdentifier, $0.lastSeq) = ("lnch_2", "s", 3)
         }
@@ -132,7 +132,7 @@ struct LaunchReceiverTests {
         withExtendedLifetime(receiver) {}
     }
 
-    @Test func `Events that no session object has told stay for the next launch`() async throws {
+    @Test func `Events without a session object stay for the next launch`() async throws {
         let house = try await House()
         house.origin.serve("/a", .text("a"))
         let app = App()

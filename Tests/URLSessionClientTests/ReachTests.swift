@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import URLSessionClient
 
-/// The client reaches all of the API.
+/// The client covers the whole API.
 struct ReachTests {
     /// One operation of the description.
     struct Operation: Hashable, CustomStringConvertible {
@@ -12,7 +12,7 @@ struct ReachTests {
         let identifier: String
         var description: String { identifier }
 
-        /// Whether a request is one for it.
+        /// Whether a request belongs to the operation.
         func takes(_ method: String, _ target: String) -> Bool {
             let pattern = path.split(separator: "/")
             let segments = target.prefix { $0 != "?" }.split(separator: "/")
@@ -21,8 +21,7 @@ struct ReachTests {
         }
     }
 
-    /// The operations of openapi.yaml; what the service itself calls is not among them, nor the page's files, which are
-    /// a browser's.
+    /// The operations of openapi.yaml, without the calls that the service makes and the page's files.
     static func operations() throws -> [Operation] {
         let text = String(decoding: try #require(readFile("\(repository)/openapi.yaml")), as: UTF8.self)
         var (found, path, method): ([Operation], String, String) = ([], "", "")
@@ -32,7 +31,7 @@ struct ReachTests {
             if line.hasPrefix("    "), !line.hasPrefix("     "), word.hasSuffix(":") {
                 method = word.dropLast().uppercased()
             }
-            // Deeper ones are those of links.
+            // Deeper ones belong to links.
             guard line.hasPrefix("      operationId: "), !forPeople.contains(path) else { continue }
             found.append(
                 Operation(method: method, path: path, identifier: String(word.dropFirst("operationId: ".count))))
@@ -44,7 +43,7 @@ struct ReachTests {
     private static let forPeople: Set = ["/", "/docs", "/page/{file}", "/v1", "/problems/{code}"]
 
     @Test func `Every operation of the description can be called`() async throws {
-        // An append that is refused for now has the client ask how far it got.
+        // After a temporarily refused append the client queries the offset.
         var busy = Receiver.Answer.json(["code": "shutting-down", "status": 503])
         busy.status = 503
         let receiver = try Receiver { [busy] in $0.method == "PATCH" ? busy : .json(["id": "body_1"]) }
@@ -63,7 +62,7 @@ struct ReachTests {
         #expect(strangers.isEmpty, "\(strangers.map { "\($0.method) \($0.target)" })")
     }
 
-    /// Calls everything; what comes back does not matter here.
+    /// Calls every method; the responses do not matter.
     static func callAll(_ client: Client) async throws {
         func call(_ body: () async throws -> Void) async { try? await body() }
         let folder = TemporaryFolder()
@@ -78,6 +77,8 @@ struct ReachTests {
         await call { _ = try await client.createKey(ofApp: "a") }
         await call { try await client.deleteKey("k", ofApp: "a") }
         await call { _ = try await client.app() }
+        await call { _ = try await client.cacheUsage() }
+        await call { try await client.emptyCache() }
         await call { _ = try await client.changeWebhook(WebhookChange()) }
         await call { _ = try await client.pingWebhook() }
         await call { _ = try await client.rotateWebhookSecret() }

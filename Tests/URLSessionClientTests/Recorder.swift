@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import URLSessionClient
 
-/// A delegate that writes down what it is told, and keeps what is downloaded.
+/// A delegate that records its messages and keeps the downloads.
 final class Recorder: BackgroundSessionDownloadDelegate, BackgroundSessionDataDelegate {
     struct Notes: Sendable {
         var messages: [String] = []

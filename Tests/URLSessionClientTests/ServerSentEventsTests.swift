@@ -3,7 +3,7 @@ import Testing
 @testable import URLSessionClient
 
 struct ServerSentEventsTests {
-    /// The data of the events in a text that arrives in pieces of a size.
+    /// The data of the events in a text that arrives in pieces of the given length.
     static func events(_ text: String, piece: Int = .max) -> [String] {
         var parser = ServerSentEvents()
         var rest = Array(text.utf8)[...]
@@ -23,7 +23,7 @@ struct ServerSentEventsTests {
             ("data: cut off\n", []), ("data: x\r\n\r\ndata: y\r\rdata: z\n\n", ["x", "y", "z"]),
             ("data: ä\r\n\n", ["ä"]), ("data: a:b: c\n\n", ["a:b: c"]),
         ] as [(String, [String])])
-    func `Events come out whole, however they arrive`(_ text: String, _ events: [String]) {
+    func `Events are parsed completely, however they are split`(_ text: String, _ events: [String]) {
         for piece in [1, 2, 3, 5, .max] { #expect(Self.events(text, piece: piece) == events, "pieces of \(piece)") }
     }
 }

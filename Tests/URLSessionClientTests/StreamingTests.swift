@@ -5,10 +5,10 @@ import Testing
 import URLSessionClient
 import Wire
 
-/// Contents into files and files into bodies, piece by piece.
+/// Contents saved to files and files stored as bodies, in pieces.
 struct StreamingTests {
     typealias House = ClientTests.House
-    /// Two whole pieces and a bit.
+    /// Two complete pieces and a partial one.
     private static let length = 9_000_000
 
     let folder = TemporaryFolder()
@@ -25,14 +25,14 @@ struct StreamingTests {
         return number
     }
 
-    /// What progress was told.
+    /// The reports of progress.
     private final class Steps: Sendable {
         private let steps = Locked<[Int64]>([])
         func add(_ step: Int64) { steps.withLock { $0.append(step) } }
         var all: [Int64] { steps.withLock { $0 } }
     }
 
-    @Test func `A long content comes into a file in pieces`() async throws {
+    @Test func `A long content is written to a file in pieces`() async throws {
         let house = try await House()
         let number = try await downloaded(house)
         let steps = Steps()
@@ -54,7 +54,7 @@ struct StreamingTests {
         try await house.client.content(ofTask: number, in: "s") { piece in #expect(piece.bytes.isEmpty) }
     }
 
-    @Test func `A file that is there stays, unless it may be replaced`() async throws {
+    @Test func `An existing file stays, unless it may be replaced`() async throws {
         let house = try await House()
         let number = try await downloaded(house, length: 100_000)
         try Data("mine".utf8).write(to: URL(filePath: folder.file("a")))
@@ -68,7 +68,7 @@ struct StreamingTests {
     }
 
     @Test(arguments: [true, false])
-    func `What was saved before goes on, and is begun anew where it is something else`(_ isSound: Bool) async throws {
+    func `A partial file is resumed, or restarted if it has other bytes`(_ isSound: Bool) async throws {
         let house = try await House()
         let number = try await downloaded(house, length: 100_000)
         let content = try #require(try await house.client.task(number, in: "s").content)
@@ -83,14 +83,14 @@ struct StreamingTests {
         #expect(steps.all == (isSound ? [60_000, 100_000] : [60_000, 100_000, 0, 100_000]))
     }
 
-    @Test func `A kill of the service costs a content nothing but time`() async throws {
+    @Test func `A kill of the service delays a content and loses nothing`() async throws {
         let house = try await House()
         let number = try await downloaded(house)
         let (folder, steps) = (folder, Steps())
         let saving = Task {
             try await house.client.content(ofTask: number, in: "s", to: folder.file("a")) { received, _ in
                 steps.add(received)
-                // Not while a piece is on its way only, but for all that follow.
+                // Not only for the piece in flight, but for all later ones.
                 if received == 4 << 20 { house.service.signal(SIGKILL) }
             }
         }
@@ -101,7 +101,74 @@ struct StreamingTests {
         #expect(steps.all == [0, 4 << 20, 8 << 20, Int64(Self.length)])
     }
 
-    @Test func `A long file becomes a body in pieces, over a kill of the service`() async throws {
+    // MARK: While it arrives
+
+    /// Bytes in the order in which they came.
+    private final class Arrived: Sendable {
+        private let bytes = Locked<[UInt8]>([])
+        func add(_ offset: Int64, _ more: Data) {
+            bytes.withLock {
+                #expect(offset == $0.count)
+                $0 += more
+            }
+        }
+        var all: [UInt8] { bytes.withLock { $0 } }
+    }
+
+    @Test(arguments: [true, false])
+    func `A download is read while it arrives, over a kill of the service`(hasLength: Bool) async throws {
+        let house = try await House()
+        let (gate, arrived) = (Gate(), Arrived())
+        let framing = hasLength ? [] : [Misbehaviour.chunked(size: 64 << 10)]
+        house.origin.serve(
+            "/a", .generated(seed: 7, length: Self.length), turns: [framing + [.holdBody(after: 6 << 20, gate)]])
+        let number = try await house.download("/a")
+        let reading = Task {
+            try await house.client.arrivingContent(ofTask: number, in: "s") { arrived.add($0, $1) }
+        }
+        try await eventually("the first bytes") { arrived.all.count > 1 << 20 }
+        try await house.service.kill()
+        try await house.service.start()
+        try await reading.value
+        #expect(arrived.all == TestSupport.Content.bytes(seed: 7, length: Self.length))
+        let rest = Locked<[UInt8]>([])
+        try await house.client.arrivingContent(ofTask: number, in: "s", from: Int64(Self.length) - 10) { _, bytes in
+            rest.withLock { $0 += bytes }
+        }
+        #expect(rest.withLock { $0 } == arrived.all.suffix(10))
+        gate.open()
+    }
+
+    @Test func `A reader learns that the download began anew, or failed`() async throws {
+        let house = try await House()
+        let (gate, arrived) = (Gate(), Arrived())
+        house.origin.serve(
+            "/a", .generated(seed: 7, length: Self.length),
+            turns: [[.cut(after: 6 << 20)], [.hold(gate), .become(.generated(seed: 8, length: Self.length))]])
+        let number = try await house.download("/a")
+        let reading = Task {
+            try await house.client.arrivingContent(ofTask: number, in: "s") { arrived.add($0, $1) }
+        }
+        try await eventually("the first bytes") { arrived.all.count > 1 << 20 }
+        gate.open()
+        let changed = await #expect(throws: ClientError.self) { try await reading.value }
+        #expect(changed == .contentChanged)
+        #expect(arrived.all == TestSupport.Content.bytes(seed: 7, range: 0..<arrived.all.count))
+
+        house.origin.serve("/b", .generated(seed: 7, length: 1000), always: [.hold(Gate())])
+        let other = try await house.download("/b")
+        let waiting = Task { try await house.client.arrivingContent(ofTask: other, in: "s") { _, _ in } }
+        try await house.origin.waitForRequests(1, path: "/b")
+        _ = try await house.client.command(.cancel, task: other, in: "s")
+        let failed = await #expect(throws: Problem.self) { try await waiting.value }
+        #expect(failed?.code == .notFound)
+        struct Full: Error {}
+        await #expect(throws: Full.self) {
+            try await house.client.arrivingContent(ofTask: number, in: "s") { _, _ in throw Full() }
+        }
+    }
+
+    @Test func `A long file becomes a body in pieces, across a kill of the service`() async throws {
         let house = try await House()
         let bytes = (0..<Self.length).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
         try Data(bytes).write(to: URL(filePath: folder.file("a")))
@@ -121,7 +188,7 @@ struct StreamingTests {
         #expect(try await house.client.bodies(complete: false).items.isEmpty)
     }
 
-    @Test func `Giving up leaves no body behind`() async throws {
+    @Test func `A cancelled upload leaves no body`() async throws {
         let house = try await House()
         try Data(count: Self.length).write(to: URL(filePath: folder.file("a")))
         let folder = folder
@@ -134,7 +201,7 @@ struct StreamingTests {
         #expect(try await house.client.bodies().items.isEmpty)
     }
 
-    @Test func `A file that cannot be read is named`() async throws {
+    @Test func `An unreadable file is named`() async throws {
         let client = Client(url: try #require(URL(string: "http://127.0.0.1:1")), key: "dev")
         let absent = folder.file("absent")
         let error = await #expect(throws: ClientError.self) { try await client.storeBody(fileAt: absent) }

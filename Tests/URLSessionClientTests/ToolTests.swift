@@ -4,7 +4,7 @@ import Wire
 
 @testable import urlsession
 
-/// The parts of `urlsession` that ask nobody.
+/// The parts of `urlsession` that need no service.
 struct ToolTests {
     private func parse(_ line: String) throws -> CallWords {
         guard case .run(let words) = try CallWords.parse(line.split(separator: " ").map(String.init)) else {
@@ -15,7 +15,7 @@ struct ToolTests {
 
     // MARK: Words of a call
 
-    @Test func `Options stand before, between and behind arguments`() throws {
+    @Test func `Options may precede, separate and follow arguments`() throws {
         let words = try parse("--json get -o a --header A:1 u -H B:2 --priority=0.25 v")
         #expect(words.command.name == "get" && words.flag("json") && !words.flag("force"))
         #expect(words.text("output") == "a" && words.texts("header") == ["A:1", "B:2"])
@@ -75,11 +75,13 @@ struct ToolTests {
         ("90", 90), ("1.5h", 5400), ("2d", 172_800), ("5M", nil), ("-1", nil), ("soon", nil), ("", nil), ("1e9", nil),
         ("nan", nil),
     ])
-    func `Times are seconds unless they have a unit, less than a billion of them`(_ text: String, _ seconds: Double?) {
+    func `Durations are in seconds unless they have a unit, and below a billion seconds`(
+        _ text: String, _ seconds: Double?
+    ) {
         #expect(Amount.seconds(text) == seconds)
     }
 
-    @Test func `Options of a session make its configuration and its name`() throws {
+    @Test func `Options of a session determine its configuration and its name`() throws {
         let none = try SessionOptions(parse("get u"))
         #expect(none.key.isEmpty && !none.configuration.sessionSendsLaunchEvents)
         #expect(none.configuration.retryPolicy == .robust && none.configuration.bandwidthLimit == nil)
@@ -92,7 +94,7 @@ struct ToolTests {
         #expect(throws: CallWords.Fault.self) { try SessionOptions(parse("get u -s s --tries 2")) }
     }
 
-    @Test func `The table is sound`() {
+    @Test func `The table is consistent`() {
         let names = CommandTable.all.map(\.name)
         #expect(Set(names).count == names.count)
         for command in CommandTable.all {
@@ -100,7 +102,7 @@ struct ToolTests {
             #expect(Set(options.map(\.name)).count == options.count, "\(command.name)")
             let shorts = options.compactMap(\.short)
             #expect(Set(shorts).count == shorts.count, "\(command.name): \(shorts)")
-            // An optional or repeated argument ends the list, or nobody could tell which is which.
+            // An optional or repeated argument must be the last, or the arguments would be ambiguous.
             #expect(command.arguments.dropLast().allSatisfy { !$0.isOptional && !$0.isRepeated }, "\(command.name)")
             let names = Set(command.arguments.map(\.name))
             #expect(names.isDisjoint(with: options.map(\.name)), "\(command.name)")
@@ -108,7 +110,7 @@ struct ToolTests {
         }
     }
 
-    @Test func `Help tells all commands and options`() {
+    @Test func `Help lists all commands and options`() {
         let overview = Help.overview()
         for command in CommandTable.all {
             #expect(overview.contains("  \(command.name) "), "\(command.name)")
@@ -118,7 +120,7 @@ struct ToolTests {
         }
     }
 
-    @Test func `What may follow is told by its place in the line`() async {
+    @Test func `Completions depend on the position in the line`() async {
         func answer(_ line: String) -> Completions.Answer {
             Completions.answer(line.split(separator: " ", omittingEmptySubsequences: false).map(String.init))
         }
@@ -136,7 +138,7 @@ struct ToolTests {
         #expect(await Completions.lines(["bash", "tasks", "a", ":"], sessions: sessions) == ["b"])
     }
 
-    @Test func `Roff takes no word for its own`() {
+    @Test func `Roff treats no word as a request`() {
         #expect(Roff.escape(".it's a-b\\c") == "\\&.it\\(aqs a\\-b\\ec")
     }
 
@@ -162,18 +164,18 @@ struct ToolTests {
         ("http://h/a/b%20c.tar?x=/y", "/f/b c.tar"), ("http://h", "/f/download"), ("http://h/", "/f/download"),
         ("http://h/%2e%2e%2fetc", "/f/etc"), ("http://h/.profile", "/f/.profile"),
     ])
-    func `Without a name of the server the URL has one`(_ url: String, _ path: String) {
+    func `Without a name from the server the URL has one`(_ url: String, _ path: String) {
         #expect(SaveLocation.folder("/f/").path(for: task(url), besides: []) == path)
     }
 
     @Test(arguments: [
         ("https://u@h.example:81/", "h.example:81"), ("http://h?a=b/c", "h"), ("http://h/a%20b?c", "a b"),
     ])
-    func `Until it has a name, a download is called by its host`(_ url: String, _ name: String) {
+    func `Until it has a name, a download is shown with its host`(_ url: String, _ name: String) {
         #expect(Follower.name(of: task(url)) == name)
     }
 
-    @Test func `A long name is cut at its front, so that it keeps its extension`() {
+    @Test func `A long name is shortened at its front, so that it keeps its extension`() {
         let long = task("http://h/x", suggested: String(repeating: "ä", count: 200) + ".tar")
         let path = SaveLocation.folder("/f").path(for: long, besides: [])
         #expect(path == "/f/" + String(repeating: "ä", count: 98) + ".tar")
@@ -185,7 +187,7 @@ struct ToolTests {
         #expect(SaveLocation.folder("/f").path(for: task, besides: ["/f/a.tar", "/f/a-2.tar"]) == "/f/a-3.tar")
     }
 
-    @Test func `A place comes back from its task`() {
+    @Test func `A task returns its destination`() {
         for place in [SaveLocation.folder("/f/"), .file("/f/a"), .standardOutput] {
             var task = task("http://h/a")
             task.metadata[SaveLocation.key] = place.text
@@ -201,7 +203,7 @@ struct ToolTests {
             (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (99_949, "99.9 kB"), (99_950, "100 kB"), (999_499, "999 kB"),
             (999_500, "1.0 MB"), (314_572_800, "315 MB"), (Int64.max, "9.2 EB"),
         ] as [(Int64, String)])
-    func `Bytes have three digits`(_ count: Int64, _ text: String) { #expect(Words.bytes(count) == text) }
+    func `Byte counts have three digits`(_ count: Int64, _ text: String) { #expect(Words.bytes(count) == text) }
 
     @Test func `A part has the unit of the whole`() {
         #expect(Words.bytes(400_000, of: 1_200_000) == "0.4 of 1.2 MB")
@@ -214,11 +216,11 @@ struct ToolTests {
     func `Durations have one unit`(_ seconds: Double, _ text: String) { #expect(Words.duration(seconds) == text) }
 
     @Test(arguments: [(0, "0:00"), (3.2, "0:04"), (61, "1:01"), (3723, "1:02:03"), (.infinity, "days")])
-    func `What is left is told as on a clock`(_ seconds: Double, _ text: String) {
+    func `The remaining time is printed as on a clock`(_ seconds: Double, _ text: String) {
         #expect(Words.clock(seconds) == text)
     }
 
-    @Test func `A try that was answered and not completed is told as such`() {
+    @Test func `An attempt without a completion is printed as such`() {
         func words(_ error: String?, deadline: Double? = nil) -> String {
             let attempt = LaunchAttempt {
                 $0.startedAt = "2026-11-30T12:00:00.000Z"
@@ -232,7 +234,7 @@ struct ToolTests {
         #expect(words(nil).hasSuffix("200 OK"), "\(words(nil))")
     }
 
-    @Test func `Events are told in words`() {
+    @Test func `Events are printed in words`() {
         func event(_ type: Event.Kind, _ data: JSON) -> String {
             Words.event(Event { ($0.type, $0.data) = (type, JSONText(data)) }, now: 0)
         }
@@ -242,7 +244,7 @@ struct ToolTests {
                 == "failed: the server answered 404 Not Found")
         #expect(
             event(.taskDidResumeAtOffset, ["fileOffset": 5_000_000, "expectedTotalBytes": nil, "cause": "x"])
-                == "went on at 5.0 MB: x")
+                == "resumed at 5.0 MB: x")
         #expect(
             event(
                 .taskWillRetry,
@@ -250,13 +252,13 @@ struct ToolTests {
                     "attempt": 2, "error": ["code": -1001, "name": "timedOut", "localizedDescription": "Too slow."],
                     "nextAt": "1970-01-01T00:00:05Z", "offset": 0,
                 ])
-                == "attempt 2 ended: Too slow, tries again in 5 s")
-        // What a newer service says stays its type.
+                == "attempt 2 ended: Too slow, retries in 5 s")
+        // An unknown event of a newer service is printed as its type.
         #expect(event("task.didDream", [:]) == "task.didDream")
         #expect(event(.taskDidComplete, [:]) == "task.didComplete")
     }
 
-    @Test func `Nothing steers the terminal`() {
+    @Test func `No text controls the terminal`() {
         #expect(
             Terminal.printable("a\u{1B}]0;x\u{7}\r\nb\u{202E}c\td")
                 == "a\u{FFFD}]0;x\u{FFFD}\u{FFFD}\u{FFFD}b\u{FFFD}c\td")
@@ -264,7 +266,7 @@ struct ToolTests {
 
     // MARK: Bars
 
-    @Test func `Rates are those of the transfer, without the wait for a turn or for another attempt`() {
+    @Test func `Rates are those of the transfer, without waits`() {
         func pace(_ spans: (Int64, Int64)...) -> Pace {
             func time(_ milliseconds: Int64) -> String {
                 var text: [UInt8] = []
@@ -298,7 +300,7 @@ struct ToolTests {
         #expect(line.hasPrefix("a-rather-long-") && line.hasSuffix(" 42 % 42.0 of 100 MB, 2.0 MB/s, 0:29 left"))
     }
 
-    @Test func `A bar says why it waits`() {
+    @Test func `A bar shows the reason of a wait`() {
         let bar = Bar(name: "a", received: 0, expected: nil, speed: nil, note: "connecting")
         #expect(bar.line(columns: 80, isUnicode: false).hasSuffix("connecting") && bar.fraction == nil)
         #expect(Bar(name: "a", received: 5, expected: 0).fraction == nil)
@@ -312,15 +314,15 @@ struct ToolTests {
         #expect(meter.speed(at: 0.1) == nil)
         for second in 1...20 { meter.add(Int64(second) * 1000, at: Double(second)) }
         #expect(meter.speed(at: 20) == 1000)
-        // It stands still.
+        // The transfer makes no progress.
         #expect(meter.speed(at: 30) == 0)
-        // It begins anew.
+        // The transfer restarts.
         meter.add(10, at: 31)
         meter.add(110, at: 32)
         #expect(meter.speed(at: 32) == 100)
     }
 
-    @Test func `Of many bars those that move come first, and a line tells of all`() {
+    @Test func `Of many bars the moving ones come first, and a line has the total`() {
         var items: [Int64: Follower.Item] = [:]
         for number in 1...20 as ClosedRange<Int64> {
             var bar = Bar(name: "f\(number)", received: 1000, expected: 10_000)
@@ -358,11 +360,11 @@ struct ToolTests {
         ("sha-256:\(String(repeating: "a", count: 64))", "sha-256"), ("SHA256:abc", "sha-256"),
         (String(repeating: "0", count: 32), "md5"), (String(repeating: "0", count: 128), "sha-512"),
     ])
-    func `A digest names its algorithm, or its length does`(_ text: String, _ algorithm: String) throws {
+    func `The algorithm of a digest is named, or follows from its length`(_ text: String, _ algorithm: String) throws {
         #expect(try Transfers.digest(text).algorithm.rawValue == algorithm)
     }
 
-    @Test(arguments: ["", "abc", "crc32:abc"]) func `What is no digest is refused`(_ text: String) {
+    @Test(arguments: ["", "abc", "crc32:abc"]) func `An invalid digest is refused`(_ text: String) {
         #expect(throws: CallWords.Fault.self) { try Transfers.digest(text) }
     }
 }

@@ -8,7 +8,7 @@ struct WebhookListenerTests {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
     }
 
-    @Test func `A port that is in use costs no descriptor`() async throws {
+    @Test func `A port in use leaks no descriptor`() async throws {
         let house = try await ClientTests.House()
         let receiver = try LaunchReceiver(
             client: house.client, secrets: [LaunchReceiverTests.secret], delegate: LaunchReceiverTests.App())
@@ -16,11 +16,11 @@ struct WebhookListenerTests {
         defer { occupied.stop() }
         let before = try openDescriptors()
         for _ in 0..<400 { #expect(throws: ClientError.self) { try receiver.listen(on: occupied.port) } }
-        // The tests beside this one open and close some as well.
+        // Concurrent tests open and close descriptors as well.
         #expect(try openDescriptors() - before < 200)
     }
 
-    @Test func `What is signed arrives, and everything else is refused`() async throws {
+    @Test func `Signed webhooks arrive, and all others are refused`() async throws {
         let port = try BackgroundAppTests.freePort()
         let arrivals = try Webhook(secrets: [LaunchReceiverTests.secret]).listen(on: port)
         let api = APIClient(port: port)
@@ -43,7 +43,7 @@ struct WebhookListenerTests {
         }
     }
 
-    @Test func `A webhook that nobody reads any more is refused, so that it comes again`() async throws {
+    @Test func `A webhook without a reader is refused, so that it is repeated`() async throws {
         let webhook = try Webhook(secrets: [LaunchReceiverTests.secret])
         let port = try webhook.arrivals(host: "127.0.0.1", port: 0).port
         #expect(try await APIClient(port: port).post("/", [:]).status == 503)

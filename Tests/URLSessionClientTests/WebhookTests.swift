@@ -13,7 +13,7 @@ struct WebhookTests {
         "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
     ]
 
-    /// What came of it; a payload that is no webhook of ours passed the signature, too.
+    /// The result; a payload that is no webhook of the service has passed the signature, too.
     static func outcome(
         _ headers: [String: String] = headers, _ body: [UInt8] = body, secrets: [String] = [secret],
         now: Int64 = 1_614_265_330
@@ -24,7 +24,7 @@ struct WebhookTests {
         } catch { return error }
     }
 
-    @Test func `Digests are those of the standard`() {
+    @Test func `Digests have the standard's values`() {
         let expected = [
             "": "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
             "abc": "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=",
@@ -40,7 +40,7 @@ struct WebhookTests {
         #expect(Base64.encode(code) == "YOQxWR7gtn8Niiaqy/W3f44LxiE3KMUUBUYEDw7jf1Q=")
     }
 
-    @Test func `A signed webhook of ours is read`() throws {
+    @Test func `A signed webhook of the service is read`() throws {
         let body = Array(#"{"type":"webhook.ping","timestamp":"2026-01-01T00:00:00.000Z","data":{"app":"a"}}"#.utf8)
         let key = [UInt8](repeating: 7, count: 32)
         let signature = Base64.encode(SHA256.authenticationCode(of: Array("lnch_1.100.".utf8) + body, key: key))
@@ -52,12 +52,12 @@ struct WebhookTests {
     }
 
     @Test func `The reference libraries' vector passes the signature, with the secret's prefix or without`() {
-        // Its payload has no type, which is looked at last.
+        // Its payload has no type, which is checked last.
         #expect(Self.outcome() == .unreadable)
         #expect(Self.outcome(secrets: [String(Self.secret.dropFirst(6))]) == .unreadable)
     }
 
-    @Test func `During a rotation either secret will do`() {
+    @Test func `During a rotation either secret is accepted`() {
         let other = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
         #expect(Self.outcome(secrets: [other, Self.secret]) == .unreadable)
         #expect(Self.outcome(secrets: [other]) == .wrongSignature)
@@ -69,7 +69,7 @@ struct WebhookTests {
         #expect(Self.outcome(Self.headers.merging(["webhook-timestamp": "1614265331"]) { $1 }) == .wrongSignature)
     }
 
-    @Test func `Five minutes either way are forgiven`() {
+    @Test func `Five minutes of clock difference are accepted`() {
         let expected: KeyValuePairs<Int64, WebhookError> = [
             -301: .wrongTime, -300: .unreadable, 300: .unreadable, 301: .wrongTime,
         ]
@@ -77,24 +77,24 @@ struct WebhookTests {
     }
 
     @Test(arguments: ["Webhook-Id", "webhook-timestamp", "webhook-signature"])
-    func `Nothing may be missing`(_ name: String) {
+    func `No header field may be missing`(_ name: String) {
         var headers = Self.headers
         headers[name] = nil
         #expect(Self.outcome(headers) == .incompleteHeaders)
     }
 
     @Test(arguments: ["", "x", "-", "1e9", "9223372036854775808"])
-    func `A time that is none is refused`(_ text: String) {
+    func `An invalid time is refused`(_ text: String) {
         #expect(Self.outcome(Self.headers.merging(["webhook-timestamp": text]) { $1 }) == .incompleteHeaders)
     }
 
-    @Test func `The earliest of times is refused, not trapped on`() {
+    @Test func `The earliest of times is refused without a trap`() {
         let headers = Self.headers.merging(["webhook-timestamp": "-9223372036854775808"]) { $1 }
         #expect(Self.outcome(headers) == .wrongTime)
     }
 
     @Test(arguments: ["", "whsec_", "whsec_not base64", "whsec_AAA"])
-    func `A secret that is none makes no verifier`(_ secret: String) {
+    func `An invalid secret makes no verifier`(_ secret: String) {
         #expect(Self.outcome(secrets: [secret]) == .unusableSecret)
         #expect(WebhookError.unusableSecret.localizedDescription.contains("whsec_"))
     }

@@ -1,7 +1,7 @@
 import Core
 import Formats
 
-/// Records with every member set, for tests of what is shown of them.
+/// Records with every member set, for tests of their representations.
 enum Records {
     static let time = Timestamp(milliseconds: 1_800_000_000_000)
 

@@ -29,7 +29,7 @@ import Wire
         #expect(try configuration([:]) == Core.SessionConfiguration())
     }
 
-    @Test func `Every member of a configuration gets through, and comes back without its secrets`() throws {
+    @Test func `Every member of a configuration is mapped, and returned without its secrets`() throws {
         let core = try configuration(Self.changed)
         #expect(try core.differences(from: Core.SessionConfiguration()).count == 21)
         #expect(core.proxy?.password == "hush")
@@ -41,7 +41,7 @@ import Wire
         #expect(try again.differences(from: core) == ["httpAdditionalHeaders", "proxy"])
     }
 
-    @Test func `A session tells who is attached`() throws {
+    @Test func `A session shows the attached client`() throws {
         var attachment = Core.Attachment()
         try attachment.handle(.take(ttl: .seconds(30), launchId: nil, takeover: false), at: Records.time)
         let record = SessionRecord(
@@ -59,7 +59,7 @@ import Wire
         #expect(Wire.Attachment(record)?.epoch == 1)
     }
 
-    @Test func `Conditions and windows go both ways`() throws {
+    @Test func `Conditions and windows are mapped both ways`() throws {
         let wire = try Wire.Conditions(from: [
             "network": ["expensive": true], "power": ["external": false], "maximumLoad": 2,
             "windows": [["days": ["saturday", "monday"], "from": "08:30", "to": "24:00", "bandwidthLimit": 7]],
@@ -74,7 +74,7 @@ import Wire
         #expect(shown == wire)
     }
 
-    @Test func `An app's webhook changes by parts`() throws {
+    @Test func `An app's webhook changes member by member`() throws {
         var settings = WebhookSettings()
         settings.url = "https://a.example/"
         settings.state = .disabled
@@ -87,7 +87,7 @@ import Wire
         #expect(settings.applying(try WebhookChange(from: ["url": nil])).url == nil)
     }
 
-    @Test func `A launch tells its reasons and its next attempt`() {
+    @Test func `A launch shows its reasons and its next attempt`() {
         let record = LaunchRecord(
             launchId: "lnch_1", app: AppID(1), session: SessionID(1), sessionIdentifier: "s", kind: .handleEvents,
             state: .pending(attempts: 1, nextAttemptAt: Records.time), reasons: [.tasksFinished, .delayedRequestReady],
@@ -129,7 +129,7 @@ import Wire
         try Core.Answer(Wire.Answer(from: json), to: question)
     }
 
-    @Test func `A question shows what is asked, and no secret`() throws {
+    @Test func `A question shows the request, and no secret`() throws {
         let shown = try WireJSON.parse(Wire.Question(challenge).jsonBytes)
         #expect(shown["type"] == "task.didReceiveChallenge")
         #expect(shown["protectionSpace"]?["authenticationMethod"] == "HTTPDigest")

@@ -12,7 +12,8 @@ typealias WireJSON = Wire.JSON
         "taskIdentifier", "kind", "state", "phase", "waitingFor", "outcome", "originalRequest", "currentRequest",
         "redirects", "response", "priority", "countOfBytesReceived", "countOfBytesSent",
         "countOfBytesFetchedTwice", "countOfBytesExpectedToReceive",
-        "countOfBytesExpectedToSend", "progress", "attempts", "error", "content", "createdAt", "startedAt",
+        "countOfBytesExpectedToSend", "progress", "attempts", "error", "cacheStatus", "content", "createdAt",
+        "startedAt",
         "completedAt", "revision", "clientTaskId", "group", "taskDescription", "metadata", "earliestBeginDate",
         "confirmBeforeStart", "expectedDigest", "maximumContentLength", "ifNoneMatch", "acceptableStatusCodes",
         "failOnHTTPError", "destination", "retryOf", "segments", "mirrors", "pieces", "segmentStates",
@@ -39,7 +40,7 @@ typealias WireJSON = Wire.JSON
         }
     }
 
-    @Test func `A finished task tells where it went and what it got`() throws {
+    @Test func `A finished task shows its last request and its response`() throws {
         let shown = try json(SessionTask(Records.completed))
         #expect(shown["phase"] == .null)
         #expect(shown["outcome"] == "succeeded")
@@ -47,7 +48,7 @@ typealias WireJSON = Wire.JSON
         #expect(shown["redirects"]?[1]?["from"] == "https://a.example/z")
         #expect(shown["redirects"]?[1]?["to"] == "https://b.example/y")
         #expect(shown["currentRequest"]?["url"] == "https://b.example/y")
-        // Another origin: its secrets stayed behind.
+        // Another origin: the secrets were not sent there.
         #expect(shown["currentRequest"]?["headers"]?["Authorization"] == nil)
         #expect(shown["response"]?["headers"]?["Vary"] == "a, b")
         #expect(shown["countOfBytesReceived"] == 1000)
@@ -93,7 +94,7 @@ typealias WireJSON = Wire.JSON
         #expect(phase(.active, sample(.finalizing)) == .finalizing)
     }
 
-    @Test func `Progress comes from the transfer under way`() throws {
+    @Test func `Progress is that of the running transfer`() throws {
         var live = LiveState()
         live.sample = LiveState.Sample(phase: .receiving, received: 10, sent: 0, expected: 40)
         live.throughput = 5
@@ -110,14 +111,14 @@ typealias WireJSON = Wire.JSON
         #expect(guessed.progress.fractionCompleted == 0.005, "of what the client expects")
     }
 
-    @Test func `A task tells what it had to fetch once more`() {
+    @Test func `A task shows the bytes that it fetched twice`() {
         var progress = Core.TaskProgress()
         progress.noteFetchedTwice(300)
         progress.noteFetchedTwice(20)
         #expect(SessionTask(Records.task(.active, progress: progress)).countOfBytesFetchedTwice == 320)
     }
 
-    @Test func `A waiting task tells its next attempt and what went wrong`() throws {
+    @Test func `A waiting task shows its next attempt and the last error`() throws {
         var progress = Core.TaskProgress()
         progress.attempts.attempts = 1
         progress.kept = .file(ResumePoint { $0.offset = 3 }, source: 0)
@@ -138,7 +139,7 @@ typealias WireJSON = Wire.JSON
         #expect(error?["underlying"]?["code"] == 56)
     }
 
-    @Test func `Names stand for codes that are not libcurl's`() throws {
+    @Test func `Codes other than libcurl's have names`() throws {
         let error = Core.TaskError(
             .badServerResponse, underlying: .init(domain: "urlsessiond", code: "digest-mismatch", message: "m"),
             backgroundTaskCancelledReason: 1)
@@ -148,7 +149,7 @@ typealias WireJSON = Wire.JSON
         #expect(shown["policy"] == nil)
     }
 
-    @Test func `An upload tells its body and its length`() throws {
+    @Test func `An upload shows its body and its length`() throws {
         var specification = Records.specification(kind: .upload)
         specification.body = "body_1"
         specification.bodyLength = 50
@@ -164,7 +165,7 @@ typealias WireJSON = Wire.JSON
         TaskOrder(try TaskCreation(from: json), traceparent: "00-t")
     }
 
-    @Test func `A download keeps all that was ordered`() throws {
+    @Test func `A download keeps every member of its order`() throws {
         let order = try order([
             "kind": "download",
             "request": ["url": "https://a.example/x", "headers": ["A": "1"], "sensitiveHeaders": ["A"]],
@@ -188,7 +189,7 @@ typealias WireJSON = Wire.JSON
         #expect(order.body == nil)
     }
 
-    @Test func `Bodies come in six forms`() throws {
+    @Test func `Bodies have six forms`() throws {
         func body(_ form: WireJSON) throws -> TaskOrder.Body? {
             try order(["kind": "upload", "request": ["url": "https://a.example/x"], "body": form]).body
         }
@@ -208,7 +209,7 @@ typealias WireJSON = Wire.JSON
         #expect(post.body == .bytes([0x71], mediaType: "text/plain; charset=utf-8"))
     }
 
-    @Test func `A change of the request keeps what it does not name`() throws {
+    @Test func `A change of the request keeps the omitted members`() throws {
         let task = Records.task()
         let wire = try TaskChange(
             from: ["request": ["url": "https://c.example/"], "taskDescription": nil, "metadata": nil])

@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// How events are printed.
+/// The text form of events.
 struct EventWordsTests {
     static func event(_ type: Event.Kind, _ data: some JSONWritable, seq: Int64? = 3) -> Event {
         Event {
@@ -10,7 +10,7 @@ struct EventWordsTests {
         }
     }
 
-    @Test func `An event prints what a person wants to know`() {
+    @Test func `An event is printed with its main facts`() {
         let completed = EventData.DidComplete {
             $0.outcome = .succeeded
             $0.response = TaskResponse { $0.statusCode = 200 }
@@ -38,7 +38,7 @@ struct EventWordsTests {
                 == "#3 task.didReceiveChallenge, task 1 (page): HTTPBasic for a.example:443 (r)")
     }
 
-    @Test func `An event of a newer service prints what is known of it`() {
+    @Test func `An unknown event is printed with its known members`() {
         let event = Event { ($0.seq, $0.type) = (4, "session.didShine") }
         #expect("\(event)" == "#4 session.didShine")
         #expect("\(Self.event(.taskDidComplete, JSON.array([])))" == "#3 task.didComplete, task 1 (page)")

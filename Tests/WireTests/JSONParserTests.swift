@@ -61,7 +61,7 @@ private let document = """
         "[",
         "{", "]", "\u{0}", "1\u{0}",
     ])
-    func `What RFC 8259 does not know is malformed`(_ text: String) {
+    func `Texts that violate RFC 8259 are malformed`(_ text: String) {
         #expect(isMalformed(Array(text.utf8)))
     }
 
@@ -73,7 +73,7 @@ private let document = """
             [0x22, 0x5C, 0x6E, 0xFF, 0x22], [0xEF, 0xBB, 0xBF, 0x31], [0xFF, 0xFE, 0x31, 0x00],
             [0x31, 0x00, 0x00, 0x00],
         ] as [[UInt8]])
-    func `What is not UTF-8 is malformed`(_ bytes: [UInt8]) {
+    func `Invalid UTF-8 is malformed`(_ bytes: [UInt8]) {
         #expect(isMalformed(bytes))
     }
 
@@ -91,11 +91,11 @@ private let document = """
         ("1.0", .number(1)), ("1e2", .number(100)), ("-12", .integer(-12)), ("1e-400", .number(0)),
         ("99999999999999999999", .number(1e20)),
     ])
-    func `Whole numbers are kept apart from others`(_ text: String, _ expected: JSON) throws {
+    func `Whole numbers are distinguished from others`(_ text: String, _ expected: JSON) throws {
         #expect(try parse(text) == expected)
     }
 
-    @Test func `Numbers beyond all measure are invalid values, not syntax`() {
+    @Test func `Oversized numbers are invalid values, not syntax errors`() {
         for text in ["1e400", "-1e400", String(repeating: "9", count: 400), "0." + String(repeating: "1", count: 2000)]
         {
             let found = faults("{\"a\":[1,\(text)]}")
@@ -104,7 +104,7 @@ private let document = """
         }
     }
 
-    @Test func `A name that stands twice is told with its place`() {
+    @Test func `A duplicate name is reported with its position`() {
         let found = faults(#"{"a":[{"x":1,"y/~":2,"y/~":3,"\u0078":4}],"a":1}"#)
         #expect(found.map(\.pointer) == ["/a/0/y~1~0", "/a/0/x", "/a"])
         #expect(found.allSatisfy { $0.code == .duplicateMember })
@@ -124,7 +124,7 @@ private let document = """
         #expect(faults(#"["\u0000"]"#).map(\.code) == [.invalidValue])
     }
 
-    @Test func `A syntax error outweighs other faults, and faults are bounded`() {
+    @Test func `A syntax error outweighs other faults, and their number is limited`() {
         #expect(isMalformed(Array(#"{"a":1,"a":2"#.utf8)))
         let many = "[" + Array(repeating: #""\u0000""#, count: 1000).joined(separator: ",") + "]"
         #expect(faults(many).count == Faults.maximumCount)
@@ -143,7 +143,7 @@ private let document = """
         var tasks = 0
         let duration = try clock.measure { tasks = try JSON.parse(bytes)["tasks"]?.elements?.count ?? 0 }
         #expect(tasks == 10_000)
-        // Well under a second in release mode; generous for debug builds on a busy machine.
+        // Well under a second in release mode; the limit is for debug builds on a busy machine.
         #expect(duration < .seconds(60), "\(bytes.count) bytes in \(duration)")
     }
 }

@@ -16,12 +16,12 @@ import Wire
         #expect(text(json) == expected)
     }
 
-    @Test func `What is written is read again`() throws {
+    @Test func `Written values are read back`() throws {
         let json: JSON = ["b": [1, 1.5, "\u{0001}\u{1F600}", nil], "a": ["x": [[:]], "y": false], "": -7]
         #expect(try JSON.parse(json.jsonBytes) == json)
     }
 
-    @Test func `The writer puts the commas`() {
+    @Test func `The writer adds the commas`() {
         var writer = JSONWriter()
         writer.object { writer in
             writer.member("seq", 4)
@@ -40,7 +40,7 @@ import Wire
         #expect(String(decoding: writer.bytes, as: UTF8.self) == expected)
     }
 
-    @Test func `Members and elements are found by name and place`() {
+    @Test func `Members and elements are found by name and index`() {
         let json: JSON = ["a": [1, 2.5, "x", true, nil]]
         #expect(json["a"]?[0]?.integerValue == 1)
         #expect(json["a"]?[1]?.numberValue == 2.5)

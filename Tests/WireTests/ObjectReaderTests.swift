@@ -48,7 +48,7 @@ private func faults(_ text: String, _ mode: ReadingMode = .strict) -> [String] {
 }
 
 @Suite struct ObjectReaderTests {
-    @Test func `Members are taken by name`() throws {
+    @Test func `Members are read by name`() throws {
         let outer = try read(
             #"{"text":"abc","count":3,"ratio":1,"flag":true,"colour":"green","inner":{"x":4},"list":[{"x":1},{"x":2}],"#
                 + #""map":{"b":"2","a":"1"},"change":"new"}"#)
@@ -101,7 +101,7 @@ private func faults(_ text: String, _ mode: ReadingMode = .strict) -> [String] {
         ("[]", [" invalid-value"]),
         ("1", [" invalid-value"]),
     ])
-    func `All faults are told with their places`(_ text: String, _ expected: [String]) {
+    func `All faults are reported with their positions`(_ text: String, _ expected: [String]) {
         #expect(faults(text) == expected)
     }
 
@@ -113,7 +113,7 @@ private func faults(_ text: String, _ mode: ReadingMode = .strict) -> [String] {
         do { _ = try read("{") } catch { #expect(error.code == "malformed-json") }
     }
 
-    @Test func `A tolerant reader passes over what is new`() throws {
+    @Test func `A tolerant reader skips unknown members`() throws {
         let outer = try read(#"{"text":"abcd","colour":"blue","new":1,"ratio":7,"inner":{"x":12,"y":[]}}"#, .tolerant)
         #expect(outer.colour == "blue" && !outer.colour.isKnown)
         #expect(outer.ratio == 7)

@@ -9,7 +9,7 @@ struct OneOrMoreTests {
         } catch { return error.faults.map(\.pointer) }
     }
 
-    @Test func `A word or an array of words is read, an empty array selects nothing and is refused`() {
+    @Test func `A word or an array of words is read, and an empty array is refused`() {
         #expect(read("{}") == ["all"])
         #expect(read(#"{"outcome": "failed"}"#) == ["failed"])
         #expect(read(#"{"outcome": ["failed", "httpError"]}"#) == ["failed", "httpError"])

@@ -31,13 +31,13 @@ private func text(_ shape: some JSONWritable) -> String { String(decoding: shape
 private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ shape: Shape) throws {
     let tolerant = try Shape(parsing: shape.jsonBytes, .tolerant)
     #expect(tolerant == shape)
-    // Strict reading finds a member that is written but not read.
+    // Strict reading detects a member that is written but not read.
     let strict = try Shape(parsing: shape.jsonBytes, .strict)
     #expect(strict == shape)
 }
 
 @Suite struct ShapeTests {
-    @Test func `Sessions come back as they went`() throws {
+    @Test func `Sessions survive a round trip`() throws {
         var configuration = SessionConfiguration()
         configuration.isDiscretionary = true
         configuration.timeoutIntervalForRequest = 1.5
@@ -90,7 +90,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         try checkRoundTrip(session)
     }
 
-    @Test func `Secrets do not stand in answers`() {
+    @Test func `Responses contain no secrets`() {
         var session = Session {
             $0.identifier = "s"
             $0.createdAt = time
@@ -116,7 +116,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         #expect(!text(task).contains("hidden") && text(task).contains("shown"))
     }
 
-    @Test func `Configurations are effective as they are read`() throws {
+    @Test func `Configurations are effective after reading`() throws {
         #expect(try SessionConfiguration(parsing: Array("{}".utf8)) == SessionConfiguration())
         let expected =
             #"{"isDiscretionary":false,"sessionSendsLaunchEvents":true,"timeoutIntervalForRequest":60,"#
@@ -125,7 +125,8 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             + #""allowsCellularAccess":true,"allowsExpensiveNetworkAccess":true,"allowsConstrainedNetworkAccess":true,"#
             + #""waitsForConnectivity":true,"tlsMinimumSupportedProtocolVersion":"1.2","requiresSecureTransport":false,"#
             + #""pinnedPublicKeys":{},"proxy":null,"authenticationChallenges":"ask","networkServiceType":"default","#
-            + #""retryPolicy":"robust","bandwidthLimit":null,"resumableUploads":"auto","stallInterval":3600}"#
+            + #""retryPolicy":"robust","bandwidthLimit":null,"resumableUploads":"auto","stallInterval":3600,"#
+            + #""requestCachePolicy":"reloadIgnoringLocalCacheData"}"#
         #expect(text(SessionConfiguration()) == expected)
     }
 
@@ -154,11 +155,11 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         (#"{"isDiscretionary":null}"#, "/isDiscretionary invalid-value"),
         (#"{"HTTPShouldSetCookies":true}"#, "/HTTPShouldSetCookies unknown-member"),
     ])
-    func `Wrong members of a configuration are told`(_ json: String, _ expected: String) {
+    func `Invalid members of a configuration are reported`(_ json: String, _ expected: String) {
         #expect(faults(SessionConfiguration.self, json) == [expected])
     }
 
-    @Test func `Tasks come back as they went`() throws {
+    @Test func `Tasks survive a round trip`() throws {
         let request = TransferRequest(url: "http://h/", method: "GET", headers: ["A": "b"], sensitiveHeaders: ["X"])
         var task = SessionTask {
             $0.taskIdentifier = 3
@@ -249,7 +250,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 $0.outcome = [.failed, .cancelled]
                 $0.group = "g"
             })
-        // What is computed to nothing must not become a selection of everything.
+        // A computed empty selection must not become a selection of everything.
         let nothing = TaskSelection { $0.outcome = OneOrMore([]) }
         #expect(String(decoding: nothing.jsonBytes, as: UTF8.self) == #"{"outcome":[]}"#)
         try checkRoundTrip(
@@ -278,7 +279,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             })
     }
 
-    @Test func `Events come back as they went`() throws {
+    @Test func `Events survive a round trip`() throws {
         let data = EventData.DidComplete {
             $0.outcome = .failed
             $0.error = failure
@@ -383,7 +384,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         #expect(faults(AttachmentRequest.self, #"{"ttl":4}"#) == ["/ttl invalid-value"])
     }
 
-    @Test func `Questions and credentials come back as they went`() throws {
+    @Test func `Questions and credentials survive a round trip`() throws {
         try checkRoundTrip(space)
         let challenge = AuthenticationChallenge {
             $0.questionId = "q_1"
@@ -454,11 +455,11 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             ["/credential/persistence invalid-value"]
         ),
     ])
-    func `Answers hold together`(_ json: String, _ expected: [String]) {
+    func `The members of an answer fit together`(_ json: String, _ expected: [String]) {
         #expect(faults(Answer.self, json) == expected)
     }
 
-    @Test func `Launches and webhooks come back as they went`() throws {
+    @Test func `Launches and webhooks survive a round trip`() throws {
         var launch = Launch {
             $0.launchId = "lnch_1"
             $0.kind = "session.handleEvents"
@@ -532,7 +533,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         try checkRoundTrip(WebhookPayload.Ping { $0.app = "a" })
     }
 
-    @Test func `Apps and keys come back as they went`() throws {
+    @Test func `Apps and keys survive a round trip`() throws {
         let webhook = Webhook {
             $0.url = "https://h/"
             $0.state = .paused
@@ -550,6 +551,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 $0.usage = AppUsage {
                     $0.tasks = 1
                     $0.storedBytes = 2
+                    $0.storedBytesOnDisk = 3
                 }
                 $0.createdAt = time
                 $0.revision = 3
@@ -611,7 +613,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             ])
     }
 
-    @Test func `Refresh and conditions come back as they went`() throws {
+    @Test func `Refresh and conditions survive a round trip`() throws {
         for interval: FetchInterval in [.never, .minimum, .seconds(900), .seconds(1800.5)] {
             try checkRoundTrip(BackgroundRefreshChange(minimumBackgroundFetchInterval: interval))
         }
@@ -650,7 +652,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             ])
     }
 
-    @Test func `Nodes come back as they went`() throws {
+    @Test func `Nodes survive a round trip`() throws {
         var node = Node {
             $0.id = "n"
             $0.state = .draining
@@ -666,13 +668,13 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         try checkRoundTrip(Page(items: [node], nextCursor: nil))
         node.load = nil
         #expect(text(node).contains(#""load":null"#))
-        // A client keeps what a newer node says of itself.
+        // A client keeps unknown words of a newer node.
         let newer = text(node).replacing("launch", with: "newer").replacing("draining", with: "leaving")
         let read = try Node(parsing: Array(newer.utf8), .tolerant)
         #expect(read.roles.last?.rawValue == "newer" && read.state.rawValue == "leaving")
     }
 
-    @Test func `Problems say what clients switch on`() throws {
+    @Test func `Problems have the codes that clients switch on`() throws {
         let problem = Problem(
             .eventsExpired, "Events before 7 are gone.", instance: "/v1/x",
             errors: [Problem.Entry(pointer: "/a", detail: "d")],
@@ -687,7 +689,7 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         #expect(ProblemCode.known.allSatisfy { $0.title != $0.rawValue && (400...507).contains($0.status) })
     }
 
-    @Test func `A body that cannot be read becomes a problem`() {
+    @Test func `An unreadable body becomes a problem`() {
         func problem(_ text: String) -> Problem? {
             do {
                 _ = try EventAck(parsing: Array(text.utf8))

@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// `pointer code` of every fault, in the order they are found.
+/// `pointer code` of every fault, in the order of discovery.
 func faults<Shape: JSONReadable>(_ type: Shape.Type, _ text: String) -> [String] {
     do {
         _ = try Shape(parsing: Array(text.utf8))
@@ -84,7 +84,7 @@ private let full = """
         #expect(try TaskCreation(parsing: task.jsonBytes) == task)
     }
 
-    @Test func `Resume data stands for the request`() throws {
+    @Test func `Resume data replaces the request`() throws {
         let task = try TaskCreation(parsing: Array(#"{"kind":"download","resumeData":"x","priority":1}"#.utf8))
         #expect(task.resumeData == "x" && task.request == nil && task.priority == 1)
         #expect(try TaskCreation(parsing: task.jsonBytes) == task)
@@ -157,7 +157,7 @@ private let full = """
         (upload(#""body":{"root":"r"}"#), ["/body/path invalid-value"]),
         (upload(#""body":{"text":""# + String(repeating: "x", count: 65_537) + #""}"#), ["/body/text invalid-value"]),
     ])
-    func `What does not fit is told with its place`(_ text: String, _ expected: [String]) {
+    func `Members that do not fit are reported with their positions`(_ text: String, _ expected: [String]) {
         #expect(taskFaults(text) == expected)
     }
 
@@ -165,12 +165,12 @@ private let full = """
         "Host", "content-length", "Connection", "Keep-Alive", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
         "Proxy-Authorization", "Range", "If-Range", "Accept-Encoding", "a b", "a:", "", "é",
     ])
-    func `Headers that are the service's own are refused`(_ name: String) {
+    func `Headers that the service sets are refused`(_ name: String) {
         let text = #"{"kind":"download","request":{"url":"http://h/","headers":{""# + name + #"":"x"}}}"#
         #expect(taskFaults(text) == ["/request/headers/\(name) invalid-value"])
     }
 
-    @Test func `Uploads may set what only resuming downloads need`() {
+    @Test func `Uploads may set headers that only resuming downloads need`() {
         #expect(
             taskFaults(#"{"kind":"upload","request":{"url":"http://h/","headers":{"Range":"x"}},"body":{"text":""}}"#)
                 == [])
@@ -190,7 +190,7 @@ private let full = """
         #expect(headers(long) == ["/request/headers invalid-value"])
     }
 
-    @Test func `A batch tells the place of each fault`() {
+    @Test func `A batch reports the position of each fault`() {
         let good = #"{"kind":"download","request":{"url":"http://h/"}}"#
         let bad = #"{"kind":"download","request":{"url":"ftp://h/"},"x":1}"#
         #expect(
@@ -202,7 +202,7 @@ private let full = """
         #expect(faults(BatchCreation.self, #"{"tasks":[\#(many)]}"#) == ["/tasks invalid-value"])
     }
 
-    @Test func `A change tells absent from null`() throws {
+    @Test func `A change distinguishes absent from null`() throws {
         let change = try TaskChange(parsing: Array(#"{"taskDescription":null,"request":{"headers":{}}}"#.utf8))
         #expect(change.taskDescription == .clear)
         #expect(change.metadata == .unchanged)

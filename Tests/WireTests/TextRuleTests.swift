@@ -19,7 +19,7 @@ import Testing
         "http://[::1/", "http://[::1]x/", "http://①②⑦.0.0.1/", "http://127。0。0。1/", "http://bücher.example/",
         "http://h/<>", "http://h/{}", "unix:/x",
     ])
-    func `What libcurl and others read differently is no URL`(_ text: String) {
+    func `A URL that libcurl and other parsers read differently is refused`(_ text: String) {
         #expect(TextRule.url.fault(text) != nil)
     }
 
@@ -42,11 +42,11 @@ import Testing
         "2026-12-01T00:00:00+1:00", "2026-12-01T00:00:00+24:00", "10000-01-01T00:00:00Z", "2026-12-01T00:00:00Zx",
         "+026-12-01T00:00:00Z", "2026-1-01T00:00:00.00Z",
     ])
-    func `What is no time is refused`(_ text: String) {
+    func `An invalid time is refused`(_ text: String) {
         #expect(TextRule.timestamp.fault(text) != nil)
     }
 
-    @Test func `Identifiers have 1 to 128 characters of a few`() {
+    @Test func `Identifiers have 1 to 128 characters of a limited set`() {
         for text in ["a", "com.example.bg", "A-Z_0~9:@+", String(repeating: "x", count: 128)] {
             #expect(TextRule.identifier.fault(text) == nil)
         }

@@ -78,10 +78,10 @@ extension Call {
 
     fileprivate func appendBody() async throws -> HTTPResponse {
         guard MediaTypes.ofBody(request.headers["Content-Type"] ?? "") == "application/partial-upload" else {
-            throw Problem(.unsupportedMediaType, "What is appended must be application/partial-upload, and say so.")
+            throw Problem(.unsupportedMediaType, "The Content-Type must be application/partial-upload.")
         }
         guard let offset = try fieldNumber("Upload-Offset") else {
-            throw Problem.header("Upload-Offset", "This must say where the bytes go.")
+            throw Problem.header("Upload-Offset", "This must be the offset of the bytes.")
         }
         let draft = try await storedBody()
         var order = try BodyOrder(self)
@@ -134,8 +134,7 @@ extension BodyRecord {
     }
 
     fileprivate var creationAnswer: HTTPResponse {
-        .json(
-            StoredBody(self), status: 201, headers: [("Location", "/v1/bodies/\(publicId)")] + uploadFields())
+        .json(StoredBody(self), status: 201, headers: [("Location", "/v1/bodies/\(publicId)")] + uploadFields())
     }
 }
 
@@ -207,7 +206,7 @@ struct BodyReading {
     }
 
     static func inconsistentLength(_ length: Int64) -> Problem {
-        Problem.header("Upload-Length", "The bytes do not make \(length) together.")
+        Problem.header("Upload-Length", "The bytes do not add up to \(length).")
     }
 
     /// The digests in a field of RFC 9530.

@@ -12,7 +12,9 @@ extension APIServer {
     var contentRoutes: [Route] {
         let path = "/v1/sessions/{identifier}/tasks/{taskIdentifier}/content"
         return [
-            route("GET", path, .read, query: ["redirect"], produces: [MediaTypes.any]) { try await $0.content() },
+            route("GET", path, .read, query: ["redirect", "arriving"], produces: [MediaTypes.any]) {
+                try await $0.content()
+            },
             route("POST", path + "/claim", .write, body: .empty) { try await $0.claimContent() },
         ]
     }
@@ -21,24 +23,26 @@ extension APIServer {
 extension Call {
     fileprivate func content() async throws -> HTTPResponse {
         let session = try await session()
-        let task = try await service.task(number("taskIdentifier"), in: session.id)
+        let isArriving = try queryWord("arriving", [("1", true)]) ?? false
+        var task = try await service.task(number("taskIdentifier"), in: session.id)
+        if isArriving, let response = try await arriving(&task) { return response }
         guard task.state == .completed else {
             throw Problem(.contentNotReady, "Task \(task.number) has no content yet: it is \(task.state).")
         }
         let (record, source) = try await havingContent(task) { try await service.content(of: task) }
-        let tag = Self.tag(of: record)
-        let fields = ContentFields.fields(of: record, task.result?.response, tag: tag)
-        if has(tag, in: "If-None-Match") {
-            return HTTPResponse(status: 304, headers: fields.filter { $0.0 == "ETag" || $0.0 == "Repr-Digest" })
-        }
-        if try queryWord("redirect", [("1", true)]) == true, let answer = try await redirection(to: source, fields) {
+        let tag =
+            isArriving ? tag(ofBytes: task.result?.progress.version ?? 0, of: task) : Self.tag(of: record)
+        var fields = ContentFields.fields(task.result?.response, tag: tag)
+        if let digest = record.digest.field { fields.append(("Repr-Digest", digest)) }
+        if let response = try conditionalResponse(tag, fields) { return response }
+        if !isArriving, try queryWord("redirect", [("1", true)]) == true,
+            let answer = try await redirection(to: source, fields)
+        {
             return answer
         }
-        let range = request.method == "GET" ? request.headers.all("Range") : []
         // With If-Range or several lines of Range, the whole is always a correct response (RFC 9110 section 14.2).
         let selected = ByteRange.select(
-            range: range.count == 1 ? range[0] : nil, ifRange: request.headers["If-Range"], entityTag: tag,
-            length: record.length)
+            range: requestedRange, ifRange: request.headers["If-Range"], entityTag: tag, length: record.length)
         switch selected {
         case .whole:
             return HTTPResponse(
@@ -47,11 +51,32 @@ extension Call {
             return HTTPResponse(
                 status: 206, headers: fields + [("Content-Range", "bytes \(first)-\(last)/\(record.length)")],
                 body: try await body(of: source, from: first, length: last - first + 1))
-        case .unsatisfiable:
-            let problem = Problem(.rangeNotSatisfiable, "The content has \(record.length.counted("byte")).")
-            return server.problem(for: problem, of: request).response(
-                headers: [("Content-Range", "bytes */\(record.length)")])
+        case .unsatisfiable: return unsatisfiable(record.length)
         }
+    }
+
+    /// The range that the client wants; nil for the whole.
+    var requestedRange: String? {
+        let ranges = request.method == "GET" ? request.headers.all("Range") : []
+        return ranges.count == 1 ? ranges[0] : nil
+    }
+
+    /// 304, if the client has the bytes of this tag.
+    ///
+    /// - Parameter fields: Of the response with the bytes.
+    /// - Throws: ``Problem`` `precondition-failed`.
+    func conditionalResponse(_ tag: String, _ fields: [(String, String)]) throws -> HTTPResponse? {
+        if request.headers["If-Match"] != nil, !expects(tag), !expects("*") {
+            throw Problem(.preconditionFailed, "The content has other bytes than those that If-Match names.")
+        }
+        guard has(tag, in: "If-None-Match") else { return nil }
+        return HTTPResponse(status: 304, headers: fields.filter { $0.0 == "ETag" || $0.0 == "Repr-Digest" })
+    }
+
+    /// 416.
+    func unsatisfiable(_ length: Int64) -> HTTPResponse {
+        let problem = Problem(.rangeNotSatisfiable, "The content has \(length.counted("byte")).")
+        return server.problem(for: problem, of: request).response(headers: [("Content-Range", "bytes */\(length)")])
     }
 
     /// Redirects the client to the bucket that has the bytes; nil if the service has them itself.
@@ -108,11 +133,17 @@ extension StoredBytes {
     }
 }
 
+extension Core.ContentDigest {
+    /// The value of `Repr-Digest` (RFC 9530); `nil` for another algorithm than SHA-256.
+    var field: String? {
+        guard algorithm == .sha256, let bytes = [UInt8](hexadecimal: value) else { return nil }
+        return DigestField.format([.sha256: bytes])
+    }
+}
+
 enum ContentFields {
-    static func fields(
-        of record: ContentRecord, _ response: Core.TaskResponse?, tag: String
-    ) -> [(String, String)] {
-        var fields = [
+    static func fields(_ response: Core.TaskResponse?, tag: String) -> [(String, String)] {
+        [
             ("Content-Type", type(response)), ("ETag", tag), ("Accept-Ranges", "bytes"),
             (
                 "Content-Disposition",
@@ -121,10 +152,6 @@ enum ContentFields {
             // Type and bytes come from an origin: a browser must not run them with the rights of this service.
             ("Content-Security-Policy", "sandbox; default-src 'none'"),
         ]
-        if record.digest.algorithm == .sha256, let digest = [UInt8](hexadecimal: record.digest.value) {
-            fields.append(("Repr-Digest", DigestField.format([.sha256: digest])))
-        }
-        return fields
     }
 
     /// The origin's type, if it is valid in a header field.

@@ -38,8 +38,7 @@ extension Call {
             page = try await holding { [hub = service.hub] in
                 hub.sessions.signal(session.id)
             } _: {
-                try await service.waitForEvents(
-                    of: session.id, after: after, limit: limit, until: deadline, isGone: $0)
+                try await service.waitForEvents(of: session.id, after: after, limit: limit, until: deadline, isGone: $0)
             }
         } else {
             page = try await service.events(of: session.id, after: after, limit: limit)

@@ -29,7 +29,7 @@ struct EventStream: Sendable {
             try await call.service.attached(to: session.id, .stream) { try await follow(after: after, writer) }
         } catch let error as DomainError {
             // The session was deleted, or events expired unread: the client's next request gets the problem.
-            call.log.debug("an event stream ends", ("reason", "\(error)"))
+            call.log.debug("an event stream ended", ("reason", "\(error)"))
         } catch is Problem {
             // The key was revoked: the client's next request gets the problem.
         } catch is ResponseWriter.ClientIsGone {

@@ -77,9 +77,8 @@ struct TaskLines {
     func answer() async throws -> HTTPResponse {
         guard
             call.accepted == MediaTypes.lines
-                || MediaTypes.choose(
-                    [MediaTypes.lines], accept: call.request.headers.all("Accept")) != nil
-        else { throw Problem(.notAcceptable, "The answer to lines is application/x-ndjson.") }
+                || MediaTypes.choose([MediaTypes.lines], accept: call.request.headers.all("Accept")) != nil
+        else { throw Problem(.notAcceptable, "The response to lines is application/x-ndjson.") }
         guard session.state == .active else { throw DomainError.sessionInvalidated }
         guard case .stream(let stream) = call.request.body else {
             throw Problem(.lengthRequired, "Send the lines as the body.")
@@ -130,13 +129,12 @@ struct TaskLines {
     }
 
     private static func tooManyRefused(_ count: Int) -> Problem {
-        Problem(
-            .invalidValue, "\(count) lines were refused: the rest was not read, and no task was made of it.")
+        Problem(.invalidValue, "\(count) lines were refused: the rest was not read, and created no task.")
     }
 
     private static let noRoom = Problem(
         .rateLimited,
-        "Too many large requests are being read: the rest was not read, and no task was made of it; send it again soon.",
+        "Too many large requests are being read: the rest was not read, and created no task; send it again soon.",
         status: 503)
 
     private func read(_ line: LineSplitter.Line, _ traceparent: String?) -> Line {

@@ -42,7 +42,7 @@ extension Call {
         let session = try await session()
         if hasLines { return try await TaskLines(call: self, session: session).answer() }
         guard accepted == MediaTypes.json else {
-            throw Problem(.notAcceptable, "The answer to one task is application/json.")
+            throw Problem(.notAcceptable, "The response to one task is application/json.")
         }
         let creation = try hasMetalink ? Metalink.creation(bodyBytes) : read(TaskCreation.self)
         let order = try TaskOrder(checking: creation, traceparent: traceparent)
@@ -141,8 +141,7 @@ extension Call {
         let number = try number("taskIdentifier")
         let revision = try queryInteger("revision", in: 0 ... .max)
         guard let deadline = try waitDeadline() else {
-            switch try await service.task(
-                number, in: parameter("identifier"), of: app, known: server.shownTasks.task)
+            switch try await service.task(number, in: parameter("identifier"), of: app, known: server.shownTasks.task)
             {
             case .known(let shown): return resource(shown.text, version: Version(shown.stamp))
             // Only the waiting reasons of a running task depend on its session.
@@ -168,8 +167,7 @@ extension Call {
             let task = try await service.task(number("taskIdentifier"), in: session.id)
             // A request changes in part: the rest must still be as it was read here.
             let revision = try expectedRevision(of: Version(task)) ?? (change.request == nil ? nil : task.revision)
-            return try await service.changeTask(
-                task.id, TaskChanges(checking: change, of: task), ifRevision: revision)
+            return try await service.changeTask(task.id, TaskChanges(checking: change, of: task), ifRevision: revision)
         }
         return showTask(changed, in: session)
     }

@@ -10,7 +10,7 @@ import { poll } from "./stream.js";
 
 const period = 3000;
 const span = 100 * period;
-const waiting = ["queued", "scheduled", "awaitingAnswer", "waitingForDisk", "quarantined"];
+const waiting = ["queued", "scheduled", "awaitingAnswer", "waitingForDisk", "following", "quarantined"];
 const outcomes = [["succeeded", "good", "ok"], ["httpError", "warn", "HTTP error"], ["failed", "bad", "failed"]];
 
 /** The view of the service. */

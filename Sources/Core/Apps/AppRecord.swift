@@ -55,12 +55,15 @@ package struct AppRecord: Hashable, Sendable {
     package var limits: AppLimits
     package var unfinishedTasks: Int64
     package var storedBytes: Int64
+    /// The same with each content once, and with what the cache keeps besides.
+    package var storedBytesOnDisk: Int64
     package var createdAt: Timestamp
     package var revision: Int64
 
     package init(
         id: AppID, identifier: String, webhook: WebhookSettings, backgroundRefreshStatus: BackgroundRefreshStatus,
-        isForceQuit: Bool, limits: AppLimits, unfinishedTasks: Int64, storedBytes: Int64, createdAt: Timestamp,
+        isForceQuit: Bool, limits: AppLimits, unfinishedTasks: Int64, storedBytes: Int64, storedBytesOnDisk: Int64,
+        createdAt: Timestamp,
         revision: Int64
     ) {
         self.id = id
@@ -71,6 +74,7 @@ package struct AppRecord: Hashable, Sendable {
         self.limits = limits
         self.unfinishedTasks = unfinishedTasks
         self.storedBytes = storedBytes
+        self.storedBytesOnDisk = storedBytesOnDisk
         self.createdAt = createdAt
         self.revision = revision
     }

@@ -17,32 +17,51 @@ package enum ByteRange: Hashable, Sendable {
     package static func select(
         range: String?, ifRange: String? = nil, entityTag: String? = nil, length: Int64
     ) -> ByteRange {
-        guard let range else { return .whole }
-        if let ifRange {
-            guard let entityTag, entityTag.isStrongEntityTag, ifRange.utf8.elementsEqual(entityTag.utf8)
-            else { return .whole }
-        }
-        var scanner = ByteScanner(trimming: range)
-        guard scanner.skip(word: "bytes"), scanner.skip("=") else { return .whole }
-        return scanner.peek == 0x2D ? suffix(&scanner, length) : fromFirst(&scanner, length)
-    }
-
-    private static func suffix(_ scanner: inout ByteScanner, _ length: Int64) -> ByteRange {
-        guard scanner.skip("-"), let count = scanner.saturatingInteger(), scanner.isAtEnd else { return .whole }
-        guard count > 0 else { return .unsatisfiable }
+        guard applies(ifRange, to: entityTag) else { return .whole }
+        switch RequestedRange(range) {
+        case .whole: return .whole
+        case .suffix(0): return .unsatisfiable
         // No Content-Range can express the last bytes of an empty content: the response is the empty whole.
-        guard length > 0 else { return .whole }
-        return .part(first: max(0, length - count), last: length - 1)
+        case .suffix where length == 0: return .whole
+        case .suffix(let count): return .part(first: max(0, length - count), last: length - 1)
+        case .bytes(let first, let last):
+            return first < length ? .part(first: first, last: min(last ?? .max, length - 1)) : .unsatisfiable
+        }
     }
 
-    private static func fromFirst(_ scanner: inout ByteScanner, _ length: Int64) -> ByteRange {
-        guard let first = scanner.saturatingInteger(), scanner.skip("-") else { return .whole }
-        var last = Int64.max
-        if !scanner.isAtEnd {
-            guard let given = scanner.saturatingInteger(), scanner.isAtEnd, given >= first else { return .whole }
-            last = given
+    /// Whether an `If-Range` value, if any, lets a range count for a content with this strong tag.
+    static func applies(_ ifRange: String?, to entityTag: String?) -> Bool {
+        guard let ifRange else { return true }
+        guard let entityTag, entityTag.isStrongEntityTag else { return false }
+        return ifRange.utf8.elementsEqual(entityTag.utf8)
+    }
+}
+
+/// A `Range` value without the content that it selects from.
+enum RequestedRange: Hashable, Sendable {
+    /// No range, an invalid one, or several.
+    case whole
+    case suffix(Int64)
+    /// `last` is `nil` for an open end.
+    case bytes(first: Int64, last: Int64?)
+
+    init(_ range: String?) {
+        self = .whole
+        guard let range else { return }
+        var scanner = ByteScanner(trimming: range)
+        guard scanner.skip(word: "bytes"), scanner.skip("=") else { return }
+        if scanner.skip("-") {
+            guard let count = scanner.saturatingInteger(), scanner.isAtEnd else { return }
+            self = .suffix(count)
+            return
         }
-        return first < length ? .part(first: first, last: min(last, length - 1)) : .unsatisfiable
+        guard let first = scanner.saturatingInteger(), scanner.skip("-") else { return }
+        guard !scanner.isAtEnd else {
+            self = .bytes(first: first, last: nil)
+            return
+        }
+        guard let last = scanner.saturatingInteger(), scanner.isAtEnd, last >= first else { return }
+        self = .bytes(first: first, last: last)
     }
 }
 

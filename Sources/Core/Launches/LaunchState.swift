@@ -234,7 +234,7 @@ extension LaunchState: JSONReadable, MemberValue {
 
     package init(reading reader: inout ObjectReader) {
         let named = Self.blanks.first { reader.presence(of: $0.name) == .present }
-        if named == nil { reader.report("This must be a state that a launch can have.") }
+        if named == nil { reader.report("This must be a state of launches.") }
         self = named ?? Self.blanks[0]
         reader.object(name) { visit(&$0) }
     }

@@ -124,6 +124,11 @@ extension ResponseHead {
         fields.values("Content-Encoding").contains { !$0.isEmpty && !$0.equalsIgnoringASCIICase("identity") }
     }
 
+    /// The length of the body, if the head announces one and the body comes without chunks.
+    package var announcedLength: Int64? {
+        fields.contains("Transfer-Encoding") ? nil : ContentLength.parse(fields).value
+    }
+
     var refusesRanges: Bool {
         fields.values("Accept-Ranges").contains { $0.equalsIgnoringASCIICase("none") }
     }

@@ -37,6 +37,8 @@ package struct Segmentation: Hashable, Sendable {
     private static let longestRest = Duration.seconds(60)
     /// The number of wrong pieces from several sources before all of these sources are dropped.
     private static let toleratedMixtures = 3
+    /// The maximum number of offsets that are fetched first.
+    private static let mostWanted = 64
 
     /// The maximum number of concurrent connections.
     package let limit: Int
@@ -47,6 +49,8 @@ package struct Segmentation: Hashable, Sendable {
     package private(set) var standings: [Standing]
     private var failures: [Int: Int] = [:]
     private var mixtures = 0
+    /// Offsets that readers wait for, and that the next connections fetch first. The oldest comes first.
+    private var wanted: [Int64] = []
 
     /// - Parameters:
     ///   - sources: The usable sources, among `count`.
@@ -85,8 +89,8 @@ package struct Segmentation: Hashable, Sendable {
         return offset..<end
     }
 
-    /// The assignment of a new connection to a source: the first bytes neither stored nor in flight, otherwise the
-    /// second half of the longest remaining segment.
+    /// The assignment of a new connection to a source: bytes that a reader waits for, otherwise the first bytes neither
+    /// stored nor in flight, otherwise the second half of the longest remaining segment.
     ///
     /// - Parameter positions: The positions of connections, on disk or not.
     /// - Returns: `nil` if no assignment is worthwhile.
@@ -98,7 +102,7 @@ package struct Segmentation: Hashable, Sendable {
         }
         let assignment: Assignment
         let gaps = gaps
-        if let gap = gaps.first {
+        if let gap = takeWanted(gaps) ?? gaps.first {
             let rest = gaps.reduce(0) { $0 + Int64($1.count) }
             let end = boundary(after: gap.lowerBound.addingSaturated(share(of: rest) - 1), every: unit)
             assignment = Assignment(bytes: gap.lowerBound..<min(gap.upperBound, end))
@@ -110,6 +114,49 @@ package struct Segmentation: Hashable, Sendable {
             source: source, offset: assignment.bytes.lowerBound, end: assignment.bytes.upperBound,
             reached: assignment.bytes.lowerBound)
         return assignment
+    }
+
+    /// The rest of a gap from an offset that a reader waits for; `nil` if no gap has such an offset.
+    private mutating func takeWanted(_ gaps: [Range<Int64>]) -> Range<Int64>? {
+        while !wanted.isEmpty {
+            let offset = wanted.removeFirst()
+            guard let gap = gaps.first(where: { $0.contains(offset) }) else { continue }
+            return max(gap.lowerBound, offset / unit * unit)..<gap.upperBound
+        }
+        return nil
+    }
+
+    /// Makes an offset the next one to be fetched, because a reader waits for it.
+    ///
+    /// - Returns: Connections that end early for that, each with its new end.
+    package mutating func want(_ offset: Int64, positions: [UInt64: Int64] = [:]) -> [(connection: UInt64, end: Int64)]
+    {
+        guard (0..<total).contains(offset), !wanted.contains(offset),
+            !onDisk.held.contains(where: { ($0.offset..<$0.end).contains(offset) })
+        else { return [] }
+        var shortened: [(connection: UInt64, end: Int64)] = []
+        func end(of number: UInt64, _ segment: Segment) -> Int64 {
+            boundary(after: max(segment.reached, positions[number] ?? 0), every: unit)
+        }
+        func shorten(_ number: UInt64, to end: Int64) {
+            segments[number]?.end = end
+            shortened.append((number, end))
+        }
+        if let (number, segment) = segments.first(where: { ($0.value.offset..<$0.value.end).contains(offset) }) {
+            let end = max(end(of: number, segment), offset / unit * unit)
+            // The connection itself is about to fetch it.
+            guard offset >= end else { return [] }
+            shorten(number, to: end)
+        }
+        if wanted.count == Self.mostWanted { wanted.removeFirst() }
+        wanted.append(offset)
+        guard segments.count >= limit else { return shortened }
+        let rests = segments.map { (number: $0, end: end(of: $0, $1), rest: $1.end - end(of: $0, $1)) }
+        if let longest = rests.max(by: { ($0.rest, $1.number) < ($1.rest, $0.number) }), longest.rest > 0 {
+            shortened.removeAll { $0.connection == longest.number }
+            shorten(longest.number, to: longest.end)
+        }
+        return shortened
     }
 
     private mutating func takeFromSlowest(_ positions: [UInt64: Int64]) -> Assignment? {

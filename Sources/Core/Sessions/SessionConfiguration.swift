@@ -66,6 +66,7 @@ package struct SessionConfiguration: Shape {
     package var resumableUploads = ResumableUploads.auto
     /// The time without progress of any running task after which a stall is reported, in seconds; `nil` for never.
     package var stallInterval: Double? = 3600
+    package var requestCachePolicy = CachePolicy.reloadIgnoringLocalCacheData
 
     package init() {}
 
@@ -95,6 +96,7 @@ package struct SessionConfiguration: Shape {
         var stallInterval = stallInterval ?? 0
         members.defaulted("stallInterval", &stallInterval)
         self.stallInterval = stallInterval > 0 ? stallInterval : nil
+        members.defaulted("requestCachePolicy", &requestCachePolicy)
     }
 
     /// Whether the configuration must be sealed: it has a proxy's password or a secret header field.

@@ -28,9 +28,9 @@ package enum Quarantine {
     /// The error of a task that crashed the service again while it ran alone.
     package static var error: TaskError {
         TaskError(
-            .unknown, "The service crashed three times in a row while the task was under way.",
+            .unknown, "The service crashed three times in a row while the task ran.",
             underlying: TaskError.Underlying(
-                domain: "urlsessiond", code: "crashed-service", message: "The last time nothing else was under way."))
+                domain: "urlsessiond", code: "crashed-service", message: "In the last crash the task ran alone."))
     }
 }
 

@@ -12,7 +12,8 @@
 ///
 /// While others are queued, a suspect (``Quarantine``) is `quarantined`: it is claimed when no task is active. `finish`
 /// may be late: the app may have suspended the task, and resumed it, while the transfer ended. A full disk moves an
-/// active task to `waitingForDisk`, and space (`due`) from there to `queued`.
+/// active task to `waitingForDisk`, and space (`due`) from there to `queued`. An active task that would fetch what another
+/// one fetches moves to `following`, and the end of that transfer (`due`) from there to `queued`.
 ///
 /// The clock ends `delayed`, `retryWait` and `waitingForConnectivity`, the scheduler ends `queued`, `quarantined` and
 /// `waitingForDisk`, the transfer engine's report ends `active`, the app or the question's deadline ends
@@ -33,6 +34,8 @@ package enum TaskLife: Hashable, Sendable {
         /// The disk lacks space for `needed` bytes beside `kept` ones; not retried before `notBefore`.
         case waitingForDisk(needed: Int64, kept: Int64, notBefore: Timestamp)
         case awaitingAnswer(QuestionID)
+        /// Another task of the app transfers the same response.
+        case following
     }
 
     package enum Event: Hashable, Sendable {
@@ -45,6 +48,8 @@ package enum TaskLife: Hashable, Sendable {
         case claim
         case retry(at: Timestamp, waitsForConnectivity: Bool)
         case ask(QuestionID)
+        /// Another task transfers the same response.
+        case follow
         /// The disk has no space for the received bytes.
         case noRoom(needed: Int64, kept: Int64, notBefore: Timestamp)
         /// The bytes kept on the full disk were removed.
@@ -146,7 +151,7 @@ extension TaskLife.Stage {
     fileprivate func next(_ event: TaskLife.Event, _ ready: Self) -> Self? {
         switch (self, event) {
         case (.retryWait, .resume), (.waitingForConnectivity, .resume), (.delayed, .due), (.retryWait, .due),
-            (.waitingForConnectivity, .due), (.waitingForDisk, .due), (.awaitingAnswer, .answered),
+            (.waitingForConnectivity, .due), (.waitingForDisk, .due), (.following, .due), (.awaitingAnswer, .answered),
             (.active, .interrupted), (.quarantined, .cleared):
             ready
         case (_, .resume), (_, .reschedule): self
@@ -155,11 +160,13 @@ extension TaskLife.Stage {
         case (.active, .retry(let moment, false)): .retryWait(until: moment)
         case (.active, .retry(let moment, true)): .waitingForConnectivity(until: moment)
         case (.active, .ask(let question)): .awaitingAnswer(question)
+        case (.active, .follow): .following
         case (.active, .noRoom(let needed, let kept, let moment)):
             .waitingForDisk(needed: needed, kept: kept, notBefore: moment)
         case (.waitingForDisk(let needed, let kept, let moment), .emptied):
             .waitingForDisk(needed: needed + kept, kept: 0, notBefore: moment)
-        case (_, .suspend), (_, .due), (_, .claim), (_, .retry), (_, .ask), (_, .noRoom), (_, .emptied), (_, .answered),
+        case (_, .suspend), (_, .due), (_, .claim), (_, .retry), (_, .ask), (_, .follow), (_, .noRoom), (_, .emptied),
+            (_, .answered),
             (_, .interrupted), (_, .cleared), (_, .suspected), (_, .finish), (_, .end):
             nil
         }
@@ -182,12 +189,12 @@ extension TaskLife {
     /// The state without its data, as the store queries it.
     package enum Phase: String, Hashable, Sendable, CaseIterable {
         case suspended, delayed, queued, active, retryWait, waitingForConnectivity, awaitingAnswer, quarantined
-        case waitingForDisk
+        case waitingForDisk, following
 
         /// Whether such a task runs, and waits neither for its start time nor for an answer of the app.
         package var waitsForProgress: Bool {
             switch self {
-            case .queued, .active, .retryWait, .waitingForConnectivity, .quarantined, .waitingForDisk: true
+            case .queued, .active, .retryWait, .waitingForConnectivity, .quarantined, .waitingForDisk, .following: true
             case .suspended, .delayed, .awaitingAnswer: false
             }
         }
@@ -208,6 +215,7 @@ extension TaskLife {
             case .waitingForConnectivity: .waitingForConnectivity
             case .waitingForDisk: .waitingForDisk
             case .awaitingAnswer: .awaitingAnswer
+            case .following: .following
             }
         }
     }

@@ -6,10 +6,15 @@ package struct TaskProgress: Shape {
     package var lastAttempt: AttemptRecord?
     /// The bytes of the content that the next attempt need not fetch again.
     package var kept = Kept.none
+    /// Names the bytes among all that the task has begun to receive from offset 0: a later beginning has a greater
+    /// number. 0 before the first one, and for bytes of another task.
+    package var version: Int64 = 0
     /// The node whose disk has the partial file, if there are many nodes: other nodes cannot use the file.
     package var node: String?
     /// Whether segments failed, so that only one request at a time is sent, to the task's own URL.
     package var avoidsSegments = false
+    /// Whether the cache and the transfers of other tasks have proved useless, so that the task transfers for itself.
+    package var avoidsCache = false
     /// The number of bytes that must be received again, because they were unrecorded at a kill or could not be resumed.
     package var bytesFetchedTwice: Int64 = 0
     /// Received bytes that are in no stored part: they are fetched twice if the end of the attempt is never recorded.
@@ -52,8 +57,10 @@ package struct TaskProgress: Shape {
         members.member("attempts", &attempts)
         members.optional("lastAttempt", &lastAttempt)
         kept.visit(&members)
+        members.sparse("version", &version, unless: 0)
         members.optional("node", &node)
         members.sparse("avoidsSegments", &avoidsSegments, unless: false)
+        members.sparse("avoidsCache", &avoidsCache, unless: false)
         members.sparse("bytesFetchedTwice", &bytesFetchedTwice, unless: 0)
         members.sparse("bytesInMemory", &bytesInMemory, unless: 0)
         members.member("redirects", &redirects)

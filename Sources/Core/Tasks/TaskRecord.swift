@@ -24,6 +24,8 @@ package struct TaskRecord: Sendable {
     package var content: ContentRecord?
     /// The number of consecutive crashes of the service during the task's transfer.
     package var crashes = 0
+    /// The task whose transfer a following task waits for.
+    package var leader: WaitingReason.Leader?
     package var createdAt: Timestamp
     package var startedAt: Timestamp?
     package var revision: Int64

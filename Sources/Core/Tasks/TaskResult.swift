@@ -7,6 +7,7 @@ package struct TaskResult: Shape {
     package var progress = TaskProgress()
     package var contentLength: Int64?
     package var contentDigest: ContentDigest?
+    package var cacheStatus: CacheStatus?
 
     package init() {}
 
@@ -18,6 +19,7 @@ package struct TaskResult: Shape {
         members.member("progress", &progress)
         members.optional("contentLength", &contentLength)
         members.optional("contentDigest", &contentDigest)
+        members.optional("cacheStatus", &cacheStatus)
     }
 }
 

@@ -12,6 +12,8 @@ package struct TransferRequest: Shape {
     package var sensitiveHeaders: [String] = []
     /// The requested object, if the app named one; ``url`` is its address then.
     package var object: ObjectReference?
+    /// How the request uses the cache; `nil` as the session says.
+    package var cachePolicy: CachePolicy?
 
     package init() {}
 
@@ -28,6 +30,7 @@ package struct TransferRequest: Shape {
         members.member("headers", &headers)
         members.member("sensitiveHeaders", &sensitiveHeaders)
         members.optional("object", &object)
+        members.optional("cachePolicy", &cachePolicy)
     }
 
     /// The request's URL, or `s3://BUCKET/KEY` of its object.
@@ -179,6 +182,12 @@ package struct TaskSpecification: Shape {
 
     /// Whether the content may arrive out of order, from several requests or sources.
     package var mayComeInSegments: Bool { segments != .one || !mirrors.isEmpty || pieces != nil }
+
+    /// Whether a cache policy applies: the task downloads the whole of one URL, and not under conditions of its own.
+    package var mayUseCache: Bool {
+        kind == .download && request.method == "GET" && request.object == nil && destinationObject == nil
+            && ifNoneMatch == nil && mirrors.isEmpty && pieces == nil
+    }
 
     /// Whether digests can prove that bytes of several sources are of one content.
     package var provesContent: Bool { pieces != nil || expectedDigest != nil }

@@ -20,6 +20,7 @@ package struct TransactionMetrics: Shape {
     package var networkProtocolName: String?
     package var negotiatedTLSProtocolVersion: String?
     package var negotiatedTLSCipherSuite: String?
+    package var resourceFetchType = ResourceFetchType.networkLoad
     package var isReusedConnection = false
     package var isProxyConnection = false
     package var localAddress: String?
@@ -30,6 +31,8 @@ package struct TransactionMetrics: Shape {
     package var countOfRequestBodyBytesSent: Int64 = 0
     package var countOfResponseHeaderBytesReceived: Int64 = 0
     package var countOfResponseBodyBytesReceived: Int64 = 0
+
+    package enum ResourceFetchType: String, Word, CaseIterable { case networkLoad, localCache }
 
     package init() {}
 
@@ -57,6 +60,7 @@ package struct TransactionMetrics: Shape {
         members.nullable("networkProtocolName", &networkProtocolName)
         members.nullable("negotiatedTLSProtocolVersion", &negotiatedTLSProtocolVersion)
         members.nullable("negotiatedTLSCipherSuite", &negotiatedTLSCipherSuite)
+        members.sparse("resourceFetchType", &resourceFetchType, unless: .networkLoad)
         members.member("isReusedConnection", &isReusedConnection)
         members.member("isProxyConnection", &isProxyConnection)
         members.nullable("localAddress", &localAddress)

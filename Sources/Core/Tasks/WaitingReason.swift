@@ -3,7 +3,7 @@ package struct WaitingReason: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable, CaseIterable {
         case connectivity, cellularAccess, expensiveAccess, constrainedAccess
         case power, cheapNetwork, unconstrainedNetwork, load, window
-        case earliestBeginDate, answer, retry, originPause, capacity, disk
+        case earliestBeginDate, answer, retry, originPause, capacity, disk, sameTransfer
     }
 
     package var kind: Kind
@@ -12,11 +12,27 @@ package struct WaitingReason: Hashable, Sendable {
     package var until: Timestamp?
     /// The question that the app has to answer, if any.
     package var questionId: String?
+    /// The task whose transfer is waited for, if any.
+    package var leader: Leader?
 
-    package init(kind: Kind, detail: String, until: Timestamp? = nil, questionId: String? = nil) {
+    package struct Leader: Hashable, Sendable {
+        package var number: Int64
+        package var session: String
+
+        package init(number: Int64, session: String) {
+            self.number = number
+            self.session = session
+        }
+    }
+
+    package init(
+        kind: Kind, detail: String, until: Timestamp? = nil, questionId: String? = nil,
+        leader: Leader? = nil
+    ) {
         self.kind = kind
         self.detail = detail
         self.until = until
         self.questionId = questionId
+        self.leader = leader
     }
 }

@@ -143,7 +143,7 @@ package struct Conditions: Shape {
             wait(.power, "Discretionary work waits for \(lack).", waivedAt: 1)
         }
         if leniency < 2, network.expensive || network.cellular {
-            wait(.cheapNetwork, "Discretionary work waits for a network that costs nothing.", waivedAt: 2)
+            wait(.cheapNetwork, "Discretionary work waits for an inexpensive network.", waivedAt: 2)
         }
         if network.constrained {
             wait(.unconstrainedNetwork, "Discretionary work waits for an unconstrained network.", waivedAt: 3)

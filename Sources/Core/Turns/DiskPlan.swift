@@ -125,7 +125,7 @@ extension TaskError {
         let reason =
             switch verdict {
             case .neverFits: "The content is longer than the disk can hold."
-            case .lostTooOften, .waits: "The disk was full so often that the content began anew too many times."
+            case .lostTooOften, .waits: "The disk was full too often: the content restarted too many times."
             }
         return TaskError(
             .cannotWriteToFile, reason, failingURL: failingURL,

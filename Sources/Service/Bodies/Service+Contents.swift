@@ -42,8 +42,8 @@ extension Service {
         if damagedContents.note(task.id) {
             log.error(
                 found == nil
-                    ? "the file of a content is missing, and cannot be read"
-                    : "a content is not as long as it was stored, and cannot be read",
+                    ? "the file of a content is missing"
+                    : "the file of a content does not have its stored length",
                 ("session", task.sessionIdentifier), ("task", task.number), ("file", path), ("length", record.length),
                 ("found", found ?? 0))
         }

@@ -27,12 +27,12 @@ extension Service {
         let log = log.with("bucket", Store.Files.contentsBucket)
         switch change {
         case .none: break
-        case .opened: log.info("the bucket takes objects")
+        case .opened: log.info("the bucket accepts objects")
         case .failed(let fault):
             log.error("the bucket cannot be used", ("code", fault.code), ("message", fault.message))
         case .refused(let fault):
             log.error(
-                "the bucket refuses this node, which claims nothing until it is let in", ("code", fault.code),
+                "the bucket refuses this node, which claims no task until it has access", ("code", fault.code),
                 ("message", fault.message))
         }
     }

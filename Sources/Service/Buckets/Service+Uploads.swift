@@ -39,12 +39,12 @@ extension Service {
         let log = log.with("bucket", name)
         do throws(BucketFault) {
             let heeded = try await client.heededConditions()
-            log.info("the bucket takes objects", ("conditions", heeded.absent ? "heeded" : "ignored"))
+            log.info("the bucket accepts objects", ("conditions", heeded.absent ? "heeded" : "ignored"))
             if !heeded.absent {
-                log.warning("the store ignores If-None-Match: that an object is new is checked before it is written")
+                log.warning("the store ignores If-None-Match: the absence of an object is checked before it is written")
             }
             if !heeded.unchanged {
-                log.warning("the store ignores If-Match: a request that comes late may overwrite a newer object")
+                log.warning("the store ignores If-Match: a delayed request may overwrite a newer object")
             }
         } catch {
             log.error("the bucket cannot be used", ("code", error.code), ("message", error.message))
@@ -63,7 +63,7 @@ extension Service {
                 try await store.files.extendUploads(rows: rows, until: clock.now + contents.bodyLease)
             } catch {
                 if Store.Obstacle(error) != .away {
-                    log.warning("bodies under way could not be noted", ("error", "\(error)"))
+                    log.warning("leases of bodies in flight could not be renewed", ("error", "\(error)"))
                 }
             }
         }
@@ -79,7 +79,7 @@ extension Service {
                 guard useless.count == Self.uploadsAtOnce else { return }
             }
         } catch {
-            log.warning("uploads that are left over could not be read", ("error", "\(error)"))
+            log.warning("orphaned uploads could not be read", ("error", "\(error)"))
         }
     }
 
@@ -104,13 +104,13 @@ extension Service {
         } catch {
             let message = (error as? BucketFault)?.message ?? "\(error)"
             if upload.attempts >= Self.mostAttempts {
-                log.error("an upload could not be aborted and is left", ("message", message))
+                log.error("an upload could not be aborted and is abandoned", ("message", message))
                 try? await store.files.forgetUpload(row: upload.row, id: upload.id)
                 return
             }
             let delay = Duration.seconds(5 << min(upload.attempts, 9))
             if upload.attempts == 0 {
-                log.warning("an upload could not be aborted, it is tried again", ("message", message))
+                log.warning("an upload could not be aborted and is retried", ("message", message))
             }
             try? await store.files.postponeUpload(row: upload.row, until: clock.now + delay)
         }

@@ -18,7 +18,7 @@ extension Service {
                     tellFloor(isBelow: isBelowFloor)
                 }
             } catch {
-                log.warning("the disk could not be measured", ("error", error.description))
+                log.warning("free disk space could not be measured", ("error", error.description))
             }
             // Coalesces rings of the bell.
             try? await Task.sleep(for: .milliseconds(20))
@@ -28,9 +28,9 @@ extension Service {
     private func tellFloor(isBelow: Bool) {
         let log = log.with(("free", room.freeBytes), ("floor", settings.freeDiskFloor))
         if isBelow {
-            log.warning("the disk is below its floor: new content waits, new tasks are refused")
+            log.warning("free disk space is below the floor: new content waits, new tasks are refused")
         } else {
-            log.info("the disk is above its floor again")
+            log.info("free disk space is above the floor again")
         }
     }
 

@@ -94,7 +94,7 @@ extension Service {
             }
             return cleaning
         } catch {
-            if Store.Obstacle(error) != .away { log.warning("housekeeping failed", ("error", "\(error)")) }
+            if Store.Obstacle(error) != .away { log.warning("a chore of the janitor failed", ("error", "\(error)")) }
             return nil
         }
     }

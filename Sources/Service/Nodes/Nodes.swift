@@ -19,7 +19,7 @@ package final class Nodes: Sendable {
         let state = Locked(State(isKeeper: !isShared))
         self.state = state
         takeOvers = metrics.counter("urlsessiond_takeovers_total", "Dead nodes whose work this node took over.")
-        metrics.gauge("urlsessiond_nodes", "Nodes that share the store and live, this one included.") {
+        metrics.gauge("urlsessiond_nodes", "Living nodes that share the store, this one included.") {
             Double(max(1, state.withLock { $0.records.count(where: \.isAlive) }))
         }
     }

@@ -81,7 +81,7 @@ extension Service {
         var watched = Watched()
         watched.sessions = Array(Set(hub.sessions.keys).union(transfers.values))
         watched.streamed = hub.streamed
-        watched.tasks = hub.tasks.keys
+        watched.tasks = Array(Set(hub.tasks.keys).union(outlet.arrivals.changes.keys))
         let news = try await store.nodes.news(of: watched)
         for session in watched.sessions where news.sessions[session] != look.sessions[session] {
             hub.sessions.signal(session)
@@ -94,7 +94,10 @@ extension Service {
         }
         look.sessions = news.sessions
         for session in nodes.note(news.progress) { hub.sessions.signal(session) }
-        for task in watched.tasks where !news.unfinished.contains(task) { hub.tasks.signal(task) }
+        for task in watched.tasks where !news.unfinished.contains(task) {
+            hub.tasks.signal(task)
+            outlet.arrivals.completed(task)
+        }
         // Cancelled, suspended or changed at another node.
         let decided = transfers.keys.filter { !news.transferring.contains($0) }
         outlet.stop(decided)
@@ -124,7 +127,7 @@ extension Service {
         if !buried.isEmpty {
             nodes.takeOvers.add(Int64(buried.count))
             log.warning(
-                "nodes died, and the living nodes took over their work", ("nodes", buried.joined(separator: " ")),
+                "nodes died, and other nodes took over their work", ("nodes", buried.joined(separator: " ")),
                 ("tasks", tasks))
         }
         // The tasks of dead nodes are resumed by other nodes, perhaps by this one.
@@ -138,7 +141,7 @@ extension Service {
     private func retire() {
         nodes.drain()
         inbox.tell(.drain)
-        log.info("this node was drained: it takes nothing more")
+        log.info("this node was drained and claims no more tasks")
     }
 
     /// Reports sessions without an attached client on this node to the other nodes.

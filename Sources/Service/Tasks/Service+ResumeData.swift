@@ -49,7 +49,7 @@ extension Service {
         }
         guard task.specification.destinationObject == nil else {
             _ = try await command(.cancel(reason: nil), task: task.id, ifRevision: revision)
-            return .notResumable(reason: "What is in a bucket cannot be handed to another task.")
+            return .notResumable(reason: "The content in a bucket cannot be transferred to another task.")
         }
         outlet.handle(try await store.tasks.hold(task.id, ifRevision: revision, at: clock.now))
         do {
@@ -72,7 +72,7 @@ extension Service {
             _ = try await command(.cancel(reason: nil), task: task.id)
             return .notResumable(
                 reason:
-                    "No bytes are kept that could be continued: the origin gave no strong validator, or none came.")
+                    "There is no resume point: the origin sent no strong validator, or no bytes.")
         }
         let nonce = RandomBytes.make(16)
         let aftermath =

@@ -27,13 +27,19 @@ extension Service {
         case .retryWait(let until):
             let detail =
                 task.crashes > 1
-                ? "The service crashed twice while the task was under way; it will run alone."
-                : "The last attempt failed; another follows."
+                ? "The service crashed twice while the task ran; the task will run alone."
+                : "The last attempt failed; another attempt follows."
             return [WaitingReason(kind: .retry, detail: detail, until: until)]
         case .waitingForConnectivity(let until):
             return [
                 WaitingReason(
                     kind: .connectivity, detail: "The network or the host's name could not be reached.", until: until)
+            ]
+        case .following:
+            return [
+                WaitingReason(
+                    kind: .sameTransfer, detail: "Another task of the app transfers the same response.",
+                    leader: task.leader)
             ]
         case .queued, .quarantined:
             if room.left <= 0 {
@@ -42,7 +48,8 @@ extension Service {
             if settings.contents?.access.refusal != nil {
                 return [
                     WaitingReason(
-                        kind: .disk, detail: "The bucket of contents refuses this node; the operator has to see to it.")
+                        kind: .disk,
+                        detail: "The bucket of contents refuses this node; the operator has to grant access.")
                 ]
             }
             if case .wait(let reasons) = conditionVerdict(of: task, in: session) { return reasons }
@@ -56,7 +63,7 @@ extension Service {
         if task.phase == .quarantined {
             return WaitingReason(
                 kind: .capacity,
-                detail: "The service crashed twice while the task was under way; it runs when nothing else does.")
+                detail: "The service crashed twice while the task ran; the task waits until it can run alone.")
         }
         if let until = scheduler.agenda.withLock({ $0.soloEnd }) {
             return WaitingReason(
@@ -69,29 +76,29 @@ extension Service {
         }
         let others: String? = scheduler.agenda.withLock { agenda in
             if agenda.freeSlots(.anything) <= 0 {
-                "as many are under way as the service allows"
+                "the service's limit of transfers is reached"
             } else if !agenda.leavesSlots(to: task.app) {
-                "the few slots that are free are for apps with fewer transfers"
+                "the few free slots are for apps with fewer transfers"
             } else if agenda.running(at: origin) >= settings.maximumTransfersPerHost {
-                "as many to this host are under way as the service allows"
+                "the service's limit for this host is reached"
             } else if agenda.running(at: origin, of: session.id.rawValue)
                 >= session.configuration.httpMaximumConnectionsPerHost
             {
-                "as many to this host are under way as the session allows"
+                "the session's limit for this host is reached"
             } else if agenda.running(at: origin) + agenda.elsewhere.running(at: origin)
                 >= settings.maximumTransfersPerHost
             {
-                "as many to this host are under way at all nodes as the service allows"
+                "the service's limit for this host is reached by all nodes together"
             } else if agenda.running(at: origin, of: session.id.rawValue)
                 + agenda.elsewhere.running(at: origin, of: session.id)
                 >= session.configuration.httpMaximumConnectionsPerHost
             {
-                "as many to this host are under way at all nodes as the session allows"
+                "the session's limit for this host is reached by all nodes together"
             } else {
                 nil
             }
         }
-        let elsewhere = nodes.areFull ? "as many are under way as the nodes allow" : nil
+        let elsewhere = nodes.areFull ? "the limit of all nodes is reached" : nil
         return (others ?? elsewhere).map {
             WaitingReason(kind: .capacity, detail: "Other transfers come first: \($0).")
         }

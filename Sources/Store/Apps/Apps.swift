@@ -124,7 +124,8 @@ extension Store.Apps {
         try db.first(
             """
             SELECT identifier, webhook_document, refresh_status, force_quit, limits_document, unfinished_tasks, \
-            stored_bytes, created_at, revision FROM app WHERE id = ?1
+            stored_bytes, stored_bytes + coalesce((SELECT bytes - shared_bytes FROM cache WHERE app = ?1), 0) AS on_disk, \
+            created_at, revision FROM app WHERE id = ?1
             """, id.rawValue
         ) { row in
             AppRecord(
@@ -133,6 +134,7 @@ extension Store.Apps {
                 backgroundRefreshStatus: try row.value("refresh_status"), isForceQuit: row.bool("force_quit"),
                 limits: try documents.decode(AppLimits.self, row.blob("limits_document")),
                 unfinishedTasks: row.integer("unfinished_tasks"), storedBytes: row.integer("stored_bytes"),
+                storedBytesOnDisk: row.integer("on_disk"),
                 createdAt: row.time("created_at"), revision: row.integer("revision"))
         }
     }

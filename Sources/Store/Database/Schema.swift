@@ -15,6 +15,7 @@ enum Schema {
         Migration(version: 12, sql: version12), Migration(version: 13, sql: version13),
         Migration(version: 14, sql: version14), Migration(version: 15, sql: version15),
         Migration(version: 16, sql: version16), Migration(version: 17, sql: version17),
+        Migration(version: 18, sql: version18),
     ]
 
     private static let version10: StaticString = """
@@ -558,5 +559,122 @@ enum Schema {
             SELECT session, seq, kind, task, occurred_at, data FROM event;
         DROP TABLE event;
         ALTER TABLE event_of_17 RENAME TO event;
+        """
+
+    /// Contents that several rows refer to, responses that tasks reuse, and tasks that wait for another one's transfer.
+    ///
+    /// `content.file` and `content.object` may name the same bytes in several rows of an app, and in `cached`: the last
+    /// reference frees them. A row of `cached` without a selector is the result of a `flight` and no entry of the
+    /// cache. `cache` has the counters of each app, and under app 0 the length of all entries. `live.flight` names the
+    /// flight that a task leads or follows, and `is_strict` a follower that may only reuse what RFC 9111 allows.
+    private static let version18: StaticString = """
+        CREATE TABLE live_of_18 (
+            task INTEGER PRIMARY KEY,
+            app INTEGER NOT NULL,
+            session INTEGER NOT NULL,
+            lane INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            kind TEXT NOT NULL CHECK (kind = 'download' OR kind = 'upload'),
+            stage TEXT NOT NULL CHECK (
+                stage = 'suspended' OR stage = 'delayed' OR stage = 'queued' OR stage = 'active' OR
+                stage = 'retryWait' OR stage = 'waitingForConnectivity' OR stage = 'awaitingAnswer' OR
+                stage = 'quarantined' OR stage = 'waitingForDisk' OR stage = 'following'),
+            priority REAL NOT NULL,
+            due_at INTEGER,
+            begins_at INTEGER,
+            resource_deadline INTEGER,
+            resource_remaining INTEGER,
+            body INTEGER,
+            progress_document BLOB,
+            move_document BLOB,
+            disk_needed INTEGER NOT NULL DEFAULT 0,
+            disk_kept INTEGER NOT NULL DEFAULT 0,
+            disk_not_before INTEGER NOT NULL DEFAULT 0,
+            crashes INTEGER NOT NULL DEFAULT 0,
+            question INTEGER,
+            node TEXT,
+            left_by TEXT,
+            held_by TEXT,
+            flight INTEGER,
+            is_strict INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        INSERT INTO live_of_18 (task, app, session, lane, number, kind, stage, priority, due_at, begins_at, \
+                resource_deadline, resource_remaining, body, progress_document, move_document, \
+                disk_needed, disk_kept, disk_not_before, crashes, question, node, left_by, held_by) \
+            SELECT task, app, session, lane, number, kind, stage, priority, due_at, begins_at, \
+                resource_deadline, resource_remaining, body, progress_document, move_document, \
+                disk_needed, disk_kept, disk_not_before, crashes, question, node, left_by, held_by FROM live;
+        DROP TABLE live;
+        ALTER TABLE live_of_18 RENAME TO live;
+        CREATE INDEX live_queue ON live (lane, priority DESC, number) WHERE stage = 'queued';
+        CREATE INDEX live_active ON live (session) WHERE stage = 'active';
+        CREATE INDEX live_quarantined ON live (task) WHERE stage = 'quarantined';
+        CREATE INDEX live_disk ON live (disk_needed) WHERE stage = 'waitingForDisk';
+        CREATE INDEX live_disk_kept ON live (disk_needed) WHERE stage = 'waitingForDisk' AND disk_kept > 0;
+        CREATE INDEX live_due ON live (due_at) WHERE due_at IS NOT NULL;
+        CREATE INDEX live_deadline ON live (resource_deadline) WHERE resource_deadline IS NOT NULL;
+        CREATE INDEX live_session ON live (session, number);
+        CREATE INDEX live_lane ON live (lane);
+        CREATE INDEX live_move ON live (task) WHERE move_document IS NOT NULL;
+        CREATE INDEX live_crashes ON live (task) WHERE crashes > 0;
+        CREATE INDEX live_question ON live (question, number) WHERE question IS NOT NULL;
+        CREATE INDEX live_node ON live (node) WHERE node IS NOT NULL;
+        CREATE INDEX live_left ON live (task) WHERE left_by IS NOT NULL;
+        CREATE INDEX live_held ON live (held_by) WHERE held_by IS NOT NULL;
+        CREATE INDEX live_flight ON live (flight, task) WHERE flight IS NOT NULL;
+
+        ALTER TABLE content ADD COLUMN app INTEGER NOT NULL DEFAULT 0;
+        UPDATE content SET app = session.app FROM session WHERE session.id = content.session;
+        CREATE INDEX content_digest ON content (app, digest) WHERE file IS NOT NULL OR object IS NOT NULL;
+
+        CREATE TABLE cached (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            app INTEGER NOT NULL,
+            selector BLOB,
+            url BLOB NOT NULL,
+            document BLOB NOT NULL,
+            length INTEGER NOT NULL,
+            digest TEXT NOT NULL,
+            bytes BLOB,
+            file TEXT,
+            object TEXT,
+            used_at INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX cached_app ON cached (app);
+        CREATE INDEX cached_selector ON cached (app, selector, id) WHERE selector IS NOT NULL;
+        CREATE INDEX cached_url ON cached (app, url) WHERE selector IS NOT NULL;
+        CREATE INDEX cached_used ON cached (app, used_at, id) WHERE selector IS NOT NULL;
+        CREATE INDEX cached_digest ON cached (app, digest) WHERE file IS NOT NULL OR object IS NOT NULL;
+        CREATE INDEX cached_file ON cached (file) WHERE file IS NOT NULL;
+        CREATE INDEX cached_object ON cached (object) WHERE object IS NOT NULL;
+
+        CREATE TABLE cache (
+            app INTEGER PRIMARY KEY,
+            entries INTEGER NOT NULL DEFAULT 0,
+            bytes INTEGER NOT NULL DEFAULT 0,
+            -- Of bytes that several rows refer to: their length for each reference but one.
+            shared_bytes INTEGER NOT NULL DEFAULT 0,
+            hits INTEGER NOT NULL DEFAULT 0,
+            revalidations INTEGER NOT NULL DEFAULT 0,
+            collapsed INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX cache_bytes ON cache (bytes) WHERE app > 0;
+
+        CREATE TABLE flight (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            app INTEGER NOT NULL,
+            selector BLOB NOT NULL,
+            -- None once the transfer has ended.
+            leader INTEGER,
+            -- The row of `cached` that followers share, if the origin has answered.
+            result INTEGER,
+            is_reusable INTEGER NOT NULL DEFAULT 1,
+            releasing INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX flight_app ON flight (app);
+        CREATE UNIQUE INDEX flight_selector ON flight (app, selector) WHERE leader IS NOT NULL;
+        CREATE INDEX flight_leader ON flight (leader) WHERE leader IS NOT NULL;
+        CREATE INDEX flight_result ON flight (result) WHERE result IS NOT NULL;
+        CREATE INDEX flight_releasing ON flight (id) WHERE releasing = 1;
         """
 }

@@ -43,5 +43,8 @@ package struct Sealer: Sendable {
         return plaintext
     }
 
+    /// A digest by which equal bytes are found without storing them, which may hold secrets.
+    func mark(_ bytes: [UInt8]) -> [UInt8] { HMAC.sha256(key: masterKey, message: bytes) }
+
     private static func associated(_ context: String) -> [UInt8] { [version] + Array(context.utf8) }
 }

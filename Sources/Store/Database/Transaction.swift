@@ -72,6 +72,9 @@ final class Transaction {
     private var queuedInLanes: [Int64: Int64] = [:]
     private var unfinishedOfApps: [AppID: Int64] = [:]
     private var storedOfApps: [AppID: Int64] = [:]
+    private var cacheOfApps: [AppID: CacheChange] = [:]
+    /// Where bytes lie that more rows may refer to, read ahead or written by this transaction.
+    private var places: [PlaceKey: StoredPlace] = [:]
 
     init(_ db: Connection, _ store: Store, now: Timestamp) {
         self.db = db
@@ -148,7 +151,7 @@ final class Transaction {
             } else {
                 try db.execute(
                     """
-                    UPDATE live SET due_at = NULL, resource_deadline = NULL, question = NULL, node = NULL \
+                    UPDATE live SET due_at = NULL, resource_deadline = NULL, question = NULL, node = NULL, flight = NULL \
                     WHERE task = ?1
                     """, id.rawValue)
             }
@@ -198,6 +201,18 @@ final class Transaction {
     /// The change of the app's stored bytes that is not written yet.
     func stored(of app: AppID) -> Int64 { storedOfApps[app] ?? 0 }
 
+    func change(cacheOf app: AppID, _ body: (inout CacheChange) -> Void) {
+        body(&cacheOfApps[app, default: CacheChange()])
+    }
+
+    func place(of digest: String, _ app: AppID) -> StoredPlace? { places[PlaceKey(app: app, digest: digest)] }
+
+    func note(_ place: StoredPlace?, of digest: String, _ app: AppID) {
+        places[PlaceKey(app: app, digest: digest)] = place
+    }
+
+    func forget(_ place: StoredPlace) { places = places.filter { $0.value != place } }
+
     func wake(at time: Timestamp) { aftermath.wakeAt = min(aftermath.wakeAt ?? time, time) }
 
     /// Appends a stored event and returns its number.
@@ -229,14 +244,14 @@ final class Transaction {
     }
 
     /// Writes events and contents, so that later statements of the transaction see them.
-    private func flushRows() throws {
+    func flushRows() throws {
         try db.executeAll(
             "INSERT INTO event (session, seq, kind, task, occurred_at, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)", events)
         events = []
         try db.executeAll(
             """
             INSERT INTO content (task, session, seq, length, algorithm, digest, bytes, file, expires_at, expired, \
-            object) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+            object, app) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
             """, contents)
         contents = []
     }
@@ -265,6 +280,8 @@ final class Transaction {
                 """, app.rawValue, count)
         }
         storedOfApps = [:]
+        for (app, change) in cacheOfApps { try change.write(for: app, db) }
+        cacheOfApps = [:]
     }
 
     /// Writes the changes of each session, after ending invalidations and evaluating the launch rule.

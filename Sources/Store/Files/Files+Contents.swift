@@ -102,9 +102,9 @@ extension Store.Files {
         guard let (file, object, length, session) = kept else { return }
         try transaction.db.execute(
             "UPDATE content SET expired = 1, bytes = NULL, file = NULL, object = NULL WHERE task = ?1", task)
-        transaction.addStored(-length, app: try transaction.session(session).app)
-        if let file { try discard(file, transaction) }
-        if let object { try discard(object: object, transaction) }
+        let app = try transaction.session(session).app
+        transaction.addStored(-length, app: app)
+        try release(StoredPlace(file: file, object: object), length, of: app, transaction)
     }
 }
 

@@ -80,12 +80,13 @@ extension Store.Files {
         try await database.read { db in
             // Partial files and contents are named by their task, whose commit may be about to refer to them.
             let isOfTask = path.hasPrefix("partial/") || path.hasPrefix("contents/")
-            let task = isOfTask ? path.split(separator: "/").last.flatMap { Int64($0) } : nil
+            let name = path.split(separator: "/").last?.prefix { $0 != "." }
+            let task = isOfTask ? name.flatMap { Int64($0) } : nil
             if let task, try self.hasFiles(TaskID(task), db) { return true }
             return try db.exists(
                 """
                 SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE file = ?1) \
-                OR EXISTS (SELECT 1 FROM body WHERE file = ?1) \
+                OR EXISTS (SELECT 1 FROM body WHERE file = ?1) OR EXISTS (SELECT 1 FROM cached WHERE file = ?1) \
                 OR EXISTS (SELECT 1 FROM resume_data WHERE file = ?1 AND (node IS NULL OR node = ?2))
                 """, path, self.node)
         }

@@ -211,6 +211,7 @@ extension Store.Questions {
         _ request: TransferRequest, origin: String?, of live: LiveTask, _ transaction: Transaction
     ) throws {
         guard var task = try store.tasks.read(live.id, transaction.db) else { return }
+        try store.cache.leaveFlight(live, transaction)
         task.specification.request = request
         try transaction.db.execute(
             "UPDATE task SET specification_document = ?2, revision = revision + 1 WHERE id = ?1", live.id.rawValue,
@@ -269,6 +270,7 @@ extension Store.Questions {
             for questionId in over {
                 try self.release(questionId, limit: Self.releasedAtOnce / over.count, transaction)
             }
+            try self.store.cache.releaseFollowers(transaction)
         }.1
     }
 

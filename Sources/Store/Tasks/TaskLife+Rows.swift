@@ -43,6 +43,7 @@ extension TaskLife {
             case .suspended, .queued: .queued
             case .quarantined: .quarantined
             case .active: .active
+            case .following: .following
             case .delayed: .delayed(until: try known(row.timeOrNil("due_at")))
             case .retryWait: .retryWait(until: try known(row.timeOrNil("due_at")))
             case .waitingForConnectivity: .waitingForConnectivity(until: try known(row.timeOrNil("due_at")))

@@ -258,7 +258,12 @@ extension Store.Tasks {
                     """, [[]]
                 ) { $0.integerOrNil(0) },
                 try db.ask("SELECT min(deadline) FROM question WHERE state = 'open'", [[]]) { $0.integerOrNil(0) },
-                try db.ask("SELECT 0 FROM question WHERE releasing = 1 LIMIT 1", [[]]) { $0.integerOrNil(0) },
+                try db.ask(
+                    """
+                    SELECT 0 WHERE EXISTS (SELECT 1 FROM question WHERE releasing = 1) \
+                    OR EXISTS (SELECT 1 FROM flight WHERE releasing = 1)
+                    """, [[]]
+                ) { $0.integerOrNil(0) },
             ]
             return try times.compactMap { try $0.get()[0].first ?? nil }.min().map(Timestamp.init(milliseconds:))
         }

@@ -19,6 +19,8 @@ struct LiveTask {
     var node: String?
     /// The destination to which its content is being moved.
     var plannedMove: [UInt8]?
+    /// The flight that the task leads or follows.
+    var flight: Int64?
 
     /// A row and the result of decoding it. The row of a deleted session may refer to missing rows.
     struct Reading {
@@ -37,7 +39,7 @@ struct LiveTask {
             """
             SELECT task, session, number, kind, lane, stage, begins_at, due_at, resource_deadline, resource_remaining, \
             body, progress_document, question, (SELECT public_id FROM question WHERE id = live.question) AS question_id, \
-            disk_needed, disk_kept, disk_not_before, crashes, node, move_document, \
+            disk_needed, disk_kept, disk_not_before, crashes, node, move_document, flight, \
             (SELECT client_task_id FROM task WHERE id = live.task) AS client_task_id FROM live WHERE task = ?1
             """, ids.map { [$0.rawValue] }
         ) { Reading($0) }
@@ -57,6 +59,7 @@ struct LiveTask {
         clientTaskId = row.textOrNil("client_task_id")
         node = row.textOrNil("node")
         plannedMove = row.blobOrNil("move_document")
+        flight = row.integerOrNil("flight")
     }
 }
 
@@ -194,6 +197,10 @@ extension Store.Tasks {
                 """,
                 live.id.rawValue, life.state.rawValue, life.state == .running ? transaction.now.milliseconds : nil)
         }
+        // The transfer of an active task still writes: its last settlement passes the bytes on.
+        if live.flight != nil, life.phase == .suspended, live.life.phase != .active {
+            try store.cache.leaveFlight(live, passing: self.progress(of: live), transaction)
+        }
         return true
     }
 
@@ -259,6 +266,9 @@ extension Store.Tasks {
             progress.redirects = []
             try saveProgress(progress, live, transaction)
             try store.files.outdateMove(of: live, db)
+            try store.cache.leaveFlight(live, transaction)
+            live.flight = nil
+            if live.life.phase == .following { try move(live, .due, transaction) }
             if live.life.phase == .active {
                 transaction.aftermath.transfersToStop.append(live.id)
                 try move(live, .interrupted, transaction)

@@ -199,6 +199,7 @@ extension Store.Tasks {
                 createdAt: row.time("created_at"), startedAt: row.timeOrNil("started_at"),
                 revision: row.integer("revision"))
             task.crashes = row.int("crashes")
+            if task.phase == .following { task.leader = try store.cache.leader(of: id, db) }
             return .read(task)
         }
     }

@@ -11,6 +11,8 @@ package struct NewContent: Sendable {
         case file(String)
         /// An object in the bucket of contents.
         case object(String)
+        /// The bytes of a row of the cache.
+        case cached(Int64)
         /// Moved to the task's destination: this service cannot read it any more.
         case moved
     }
@@ -38,6 +40,8 @@ package struct Settlement: Sendable {
         case interrupted(TaskProgress)
         /// Bytes were synced while the transfer continues.
         case advanced(TaskProgress)
+        /// The store has released the task already, and its progress with it.
+        case released
     }
 
     package var task: TaskID
@@ -55,6 +59,10 @@ package struct Settlement: Sendable {
     package var credentialsKnown: Set<String> = []
     /// Whether the task has run alone long enough to end its quarantine.
     package var endsSuspicion = false
+    /// What other tasks share of the transfer. Whatever the verdict is for this task.
+    package var landing: Landing?
+    /// Whether the response, of which the head has come, may not be reused.
+    package var isNotReusable = false
 
     package init(
         task: TaskID, _ verdict: Verdict, of request: TransferRequest? = nil, resumption: Resumption? = nil,
@@ -80,7 +88,9 @@ extension Store.Tasks {
         _ settlements: [Settlement], of sessions: Set<SessionID> = [], _ transaction: Transaction
     ) throws {
         if settlements.isEmpty { return }
+        let places = try store.files.askPlaces(of: settlements, transaction.db)
         try transaction.preread(settlements.map(\.task), likely: sessions)
+        try store.files.note(places, transaction)
         for settlement in settlements {
             guard let live = try transaction.live(settlement.task), isHeld(live) else {
                 try discard(settlement, transaction)
@@ -114,6 +124,7 @@ extension Store.Tasks {
     private func discard(_ settlement: Settlement, _ transaction: Transaction) throws {
         transaction.aftermath.filesToRemove += settlement.files
         if let object = settlement.object { try store.files.discard(object: object, transaction) }
+        if settlement.isLast { try store.cache.handOverFlight(led: settlement, transaction) }
         let partial = Self.partialFile(settlement.task)
         if settlement.isLast, try !isKept(partial, transaction.db) {
             transaction.aftermath.filesToRemove.append(partial)
@@ -123,11 +134,22 @@ extension Store.Tasks {
     private func apply(
         _ settlement: Settlement, to live: LiveTask, of session: SessionEntry, _ transaction: Transaction
     ) throws {
+        if settlement.isNotReusable { try store.cache.forbidReuse(by: live, transaction) }
+        var live = live
+        if let landing = settlement.landing, !settlement.isCompletion {
+            try store.cache.land(landing, of: live, transaction)
+            live.flight = nil
+        }
         switch settlement.verdict {
         case .completed(let outcome, let result, let content):
+            guard try store.files.isStored(content, transaction.db) else {
+                guard live.life.phase == .active else { return try letGo(of: live, transaction) }
+                _ = try move(live, .interrupted, letsGo: true, transaction)
+                return
+            }
             try complete(
-                live, outcome, result, content: content, leavesPartialFile: settlement.leavesPartialFile,
-                transaction)
+                live, outcome, result, content: content, landing: settlement.landing,
+                leavesPartialFile: settlement.leavesPartialFile, transaction)
         case .retry(let at, let waitsForConnectivity, let progress):
             try move(
                 live, .retry(at: at, waitsForConnectivity: waitsForConnectivity), progress: progress, letsGo: true,
@@ -146,6 +168,7 @@ extension Store.Tasks {
             try move(
                 live, .noRoom(needed: needed, kept: kept, notBefore: notBefore), progress: progress, letsGo: true,
                 transaction)
+        case .released: try move(live, .interrupted, letsGo: true, transaction)
         case .interrupted(let progress):
             try move(live, .interrupted, progress: progress, letsGo: true, transaction)
         case .advanced(let progress):
@@ -163,11 +186,15 @@ extension Store.Tasks {
                 progress.forgetBytes()
                 try saveProgress(progress, live, transaction)
             }
+        case .released: break
         case .retry(_, _, let progress), .asked(_, _, _, let progress), .interrupted(let progress),
             .waitsForDisk(_, _, let progress), .advanced(let progress):
             try saveProgress(progress, live, transaction)
         }
         if settlement.isLast, live.node != nil || live.plannedMove != nil { try letGo(of: live, transaction) }
+        if settlement.isLast, live.flight != nil, live.life.phase == .suspended {
+            try store.cache.leaveFlight(live, passing: settlement.progress, transaction)
+        }
     }
 
     /// Whether a task that is not active completes: its request is still the transferred one.
@@ -224,7 +251,7 @@ extension Store.Tasks {
     func complete(
         _ live: LiveTask, _ outcome: Outcome, _ result: TaskResult,
         by event: (Outcome, TaskResult) -> TaskLife.Event = TaskLife.Event.finish, content: NewContent?,
-        leavesPartialFile: Bool = false, _ transaction: Transaction
+        landing: Landing? = nil, leavesPartialFile: Bool = false, _ transaction: Transaction
     ) throws {
         let db = transaction.db
         let now = transaction.now
@@ -236,7 +263,13 @@ extension Store.Tasks {
         }
         result.contentLength = content?.length
         result.contentDigest = content?.digest
+        if let landing, outcome == .succeeded, store.cache.isStorable(landing) {
+            result.cacheStatus = result.cacheStatus ?? .stored
+        }
+        if let status = result.cacheStatus { transaction.change(cacheOf: session.app) { $0.count(status) } }
+        let stops = transaction.aftermath.transfersToStop.count
         let life = try transaction.life(of: live, after: event(outcome, result), crashes: live.crashes)
+        let isWriting = transaction.aftermath.transfersToStop.count > stops
         transaction.follow(live.life, life, lane: live.lane, of: session)
         if live.kind == .download, content != nil {
             // The event keeps this time, even if the content's expiry changes later.
@@ -252,13 +285,15 @@ extension Store.Tasks {
             live.id.rawValue, outcome.rawValue, documents.encode(result), now.milliseconds, seq, life.state.rawValue,
         ])
         if let content { try insert(content, of: live, seq: seq, transaction) }
-        try keepForRetry(live, outcome, result.progress, session, transaction)
+        let isPassedOn = try store.cache.leaveFlight(
+            live, landing: landing, passing: result.progress, isWriting: isWriting, transaction)
+        if !isPassedOn { try keepForRetry(live, outcome, result.progress, session, transaction) }
         // The transfer of an active task may still write. Its last settlement discards the file then.
-        if leavesPartialFile || (live.life.phase != .active && live.progress != nil && content == nil) {
+        if !isPassedOn, leavesPartialFile || (live.life.phase != .active && live.progress != nil && content == nil) {
             let partial = Self.partialFile(live.id)
             if try !isKept(partial, db) { try store.files.discard(partial, on: result.progress.node, transaction) }
         }
-        if let file = result.progress.adoptedFile, try !isKept(file, unspent: true, db) {
+        if !isPassedOn, let file = result.progress.adoptedFile, try !isKept(file, unspent: true, db) {
             try store.files.discard(file, on: result.progress.node, transaction)
         }
         try store.questions.leaveQuestion(live, transaction)
@@ -280,20 +315,13 @@ extension Store.Tasks {
 
     private func insert(_ content: NewContent, of live: LiveTask, seq: Int64, _ transaction: Transaction) throws {
         let expiresAt = transaction.now + policies.unacknowledgedRetention
-        var (bytes, file, object): ([UInt8]?, String?, String?) = (nil, nil, nil)
-        var isExpired = false
-        switch content.storage {
-        case .bytes(let value): bytes = value
-        case .file(let path): file = path
-        case .object(let key):
-            object = key
-            try store.files.publish(object: key, transaction.db)
-        case .moved: isExpired = true
-        }
-        if !isExpired { transaction.addStored(content.length, app: try transaction.session(live.session).app) }
+        let app = try transaction.session(live.session).app
+        let place = try store.files.refer(to: content, app, transaction)
+        if place != nil { transaction.addStored(content.length, app: app) }
         transaction.keep(content: [
             live.id.rawValue, live.session.rawValue, seq, content.length, content.digest.algorithm.rawValue,
-            content.digest.value, bytes, file, expiresAt.milliseconds, isExpired, object,
+            content.digest.value, place?.bytes, place?.file, expiresAt.milliseconds, place == nil, place?.object,
+            app.rawValue,
         ])
     }
 }
@@ -302,12 +330,15 @@ extension Settlement {
     var isCompletion: Bool { if case .completed = verdict { true } else { false } }
 
     /// The bytes kept for the next attempt; `nil` if the task completed.
-    fileprivate var keptOffset: Int64? {
+    fileprivate var keptOffset: Int64? { progress?.keptOffset }
+
+    /// The progress from which the next attempt continues; `nil` if the task completed.
+    var progress: TaskProgress? {
         switch verdict {
-        case .completed: nil
+        case .completed, .released: nil
         case .retry(_, _, let progress), .asked(_, _, _, let progress), .waitsForDisk(_, _, let progress),
             .interrupted(let progress), .advanced(let progress):
-            progress.keptOffset
+            progress
         }
     }
 
@@ -316,8 +347,10 @@ extension Settlement {
 
     /// Files that are orphaned if the settlement is stale or cannot be stored.
     package var files: [String] {
-        guard case .completed(_, _, let content?) = verdict, case .file(let path) = content.storage else { return [] }
-        return [path]
+        var files: Set<String> = []
+        if case .completed(_, _, let content?) = verdict, case .file(let path) = content.storage { files.insert(path) }
+        if let landing, case .file(let path) = landing.content.storage { files.insert(path) }
+        return Array(files)
     }
 
     /// The object in the bucket of contents that is orphaned in the same cases.

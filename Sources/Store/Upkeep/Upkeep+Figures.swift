@@ -23,6 +23,8 @@ package struct StoreFigures: Sendable {
         /// Delayed until its start or its retry.
         case scheduled
         case awaitingAnswer, waitingForDisk, quarantined
+        /// Waiting for the transfer of another task.
+        case following
         /// The rest: suspended tasks, and tasks of deleted sessions.
         case suspended
     }
@@ -63,6 +65,10 @@ extension Store.Upkeep {
             figures.tasks[.awaitingAnswer] = try db.first(
                 "SELECT count(*) FROM (SELECT 1 FROM live WHERE question IS NOT NULL LIMIT ?1) AS few", most,
                 read: count)
+            figures.tasks[.following] = try db.first(
+                """
+                SELECT count(*) FROM (SELECT 1 FROM live WHERE flight IS NOT NULL AND stage = 'following' LIMIT ?1) AS few
+                """, most, read: count)
             figures.tasks[.suspended] = max(0, (unfinished ?? 0) - figures.tasks.values.reduce(0, +))
             figures.oldestQueued =
                 try db.first(

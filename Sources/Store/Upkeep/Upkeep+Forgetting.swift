@@ -132,10 +132,11 @@ extension Store.Upkeep {
         }
         if let content {
             if content.length > 0 {
-                transaction.addStored(-content.length, app: try transaction.session(content.session).app)
+                let app = try transaction.session(content.session).app
+                transaction.addStored(-content.length, app: app)
+                try store.files.release(
+                    StoredPlace(file: content.file, object: content.object), content.length, of: app, transaction)
             }
-            if let file = content.file { try store.files.discard(file, transaction) }
-            if let object = content.object { try store.files.discard(object: object, transaction) }
         }
         try db.execute("DELETE FROM question WHERE task = ?1", id)
         try db.execute("DELETE FROM task WHERE id = ?1", id)
@@ -189,6 +190,8 @@ extension Store.Upkeep {
             id.rawValue, left)
         guard left > 0 else { return }
         left -= try store.tasks.removeResumeData(of: id, left, transaction)
+        guard left > 0 else { return }
+        left -= try store.cache.removeCache(of: id, left, transaction)
         // The bodies come last, because the tasks use them.
         let hasSessions = try db.exists("SELECT 1 FROM session WHERE app = ?1 LIMIT 1", id.rawValue)
         guard left > 0, !hasSessions else { return }

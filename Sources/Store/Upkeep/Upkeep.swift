@@ -32,6 +32,10 @@ package enum Chore: CaseIterable, Sendable {
     case lanes
     /// Clients that have detached from other nodes.
     case presence
+    /// Entries of the cache beyond its capacity.
+    case cache
+    /// Flights without a leader, or without followers.
+    case flights
     /// Unused pages of the database file.
     case freePages
 }
@@ -79,6 +83,8 @@ extension Store.Upkeep {
         case .incarnations: try dropIncarnations(rows, transaction)
         case .lanes: try dropIdleLanes(rows, transaction)
         case .presence: try store.sessions.dropPresence(rows, transaction)
+        case .cache: try store.cache.evict(max(1, rows / Self.rowsOfContent), transaction)
+        case .flights: try store.cache.endStrayFlights(rows, transaction)
         case .freePages: try transaction.db.returnFreePages()
         }
     }

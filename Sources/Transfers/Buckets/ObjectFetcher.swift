@@ -56,7 +56,7 @@ package final class ObjectFetcher: Sendable {
         do throws(BucketFault) {
             while offset < order.range.upperBound {
                 let piece = try await order.objects.piece(at: offset, to: order.range.upperBound, client)
-                guard !piece.isEmpty else { throw .unexpected("The body is shorter than it was.") }
+                guard !piece.isEmpty else { throw .unexpected("The body became shorter.") }
                 bytes += piece
                 offset += Int64(piece.count)
             }

@@ -157,7 +157,7 @@ struct ObjectFinisher: Sendable {
                 guard error.isOfCondition, try await store.tasks.isHeld(task.id) else { throw error }
             }
         }
-        throw BucketFault.unexpected("Others write \(key) all the time.")
+        throw BucketFault.unexpected("Other programs keep writing \(key).")
     }
 
     private func isDone(_ upload: MultipartUpload) async throws(BucketFault) -> Bool {

@@ -68,7 +68,8 @@ package struct ObjectReading: Sendable {
                 at: offset, to: min(range.upperBound, offset + readers.pieceLength), client)
         } catch {
             if !Task.isCancelled {
-                log.warning("a content broke off on its way", ("code", error.code), ("message", error.message))
+                log.warning(
+                    "reading a content from its bucket failed", ("code", error.code), ("message", error.message))
             }
             throw error
         }

@@ -130,7 +130,7 @@ final class ObjectWriter: Sendable {
             // The digest cannot be exported after the last part, from which no transfer resumes.
             if !isLast { tell(.stored(upload)) }
         } catch {
-            let fault = error as? BucketFault ?? .unexpected("The upload could not be noted: \(error)")
+            let fault = error as? BucketFault ?? .unexpected("The upload could not be recorded: \(error)")
             state.finished.fault = fault
             tell(.failed(fault))
         }
@@ -181,7 +181,7 @@ final class ObjectWriter: Sendable {
 
 extension BucketFault {
     /// The task was completed while its upload began. The janitor aborts the upload.
-    static var uploadIsUseless: BucketFault { .unexpected("The upload is not needed any more.") }
+    static var uploadIsUseless: BucketFault { .unexpected("The upload is no longer needed.") }
 
     /// An object exists that may not be replaced.
     static func exists(_ key: String) -> BucketFault {

@@ -73,7 +73,7 @@ struct FaultMeaning {
         switch fault {
         case .headersTooLarge:
             // libcurl calls some of these "Out of memory".
-            return terminal(.cannotParseResponse, "head-too-large", "The head of the answer does not end.")
+            return terminal(.cannotParseResponse, "head-too-large", "The head of the response does not end.")
         case .disk(let errno):
             let failure = SystemError("write", errno: errno)
             var meaning = FaultMeaning(
@@ -82,7 +82,7 @@ struct FaultMeaning {
             return meaning
         case .bodySource(let errno) where [ObjectFetcher.isAway, ObjectFetcher.isRefused].contains(errno):
             let cause = TaskError.Underlying(
-                domain: "s3", code: "bucket-unreachable", message: "The bucket is out of reach.")
+                domain: "s3", code: "bucket-unreachable", message: "The bucket cannot be reached.")
             return FaultMeaning(
                 fault: .local,
                 error: TaskError(
@@ -91,7 +91,7 @@ struct FaultMeaning {
         case .bodyDamaged:
             return terminal(
                 .requestBodyStreamExhausted, "body-damaged",
-                "The stored bytes do not have the digest that they were stored with.")
+                "The stored bytes do not match their digest.")
         default: return FaultMeaning(fault: .terminal, error: error(.requestBodyStreamExhausted))
         }
     }

@@ -7,7 +7,11 @@ import TransferEngine
 /// Checks of the content against the expected digests.
 extension Judge {
     mutating func judgeContent(_ head: ResponseHead) -> Judgement {
-        if let mismatch = digestMismatch(head) { return restart(after: mismatch) }
+        if let mismatch = digestMismatch(head) {
+            let (content, response) = (contentSource(), TaskResponse(head, url: transfer.request.url))
+            let next = restart(after: mismatch)
+            return announcedMismatch(head) == nil ? leave(content, response, then: next) : next
+        }
         return finish(.succeeded, content: contentSource())
     }
 
@@ -39,6 +43,10 @@ extension Judge {
                 return DigestMismatch(message: "expected \(expected.value), found \(found)")
             }
         }
+        return announcedMismatch(head)
+    }
+
+    private func announcedMismatch(_ head: ResponseHead) -> DigestMismatch? {
         guard isDownload, transfer.request.method == "GET",
             let announced = DigestField.parse(head.fields.values("Repr-Digest"))?[.sha256],
             let found = result.digests[.sha256]

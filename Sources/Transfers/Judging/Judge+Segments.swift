@@ -9,6 +9,6 @@ extension Judge {
 
     /// Judges that no source is left whose content has the expected digests.
     mutating func judgeLies() -> Judgement {
-        restart(after: DigestMismatch(message: "no source has all pieces with the digests that are expected"))
+        restart(after: DigestMismatch(message: "no source has all pieces with the expected digests"))
     }
 }

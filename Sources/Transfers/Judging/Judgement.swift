@@ -12,6 +12,8 @@ enum Judgement {
     /// The whole content is received: it is checked, put in its place and reported.
     case finish(Outcome, TaskResult, ContentSource)
     case ask(Question)
+    /// The content is not what this task expects, and is left for the tasks that wait for it.
+    case leave(ContentSource, TaskResponse, Settlement.Verdict)
     /// The disk lacks `needed` bytes for the rest. No attempt is charged.
     case waitForDisk(needed: Int64, notBefore: Timestamp)
     /// Requeued, or left as it is if the store has decided already. No attempt is charged.
@@ -26,6 +28,8 @@ enum Judgement {
         case authenticate
         /// The same request, uncharged.
         case repeated
+        /// The same request without the conditions that would confirm a stored response.
+        case unconditional
         /// The next request of a resumable upload.
         case upload(ResumableUpload)
     }
@@ -46,6 +50,8 @@ enum Judgement {
         case existingFile(length: Int64)
         /// Passed to the bucket where it becomes an object.
         case object(length: Int64, digest: [UInt8])
+        /// Stored for another task.
+        case stored(StoredResponse)
     }
 }
 
@@ -143,7 +149,8 @@ struct Judge {
             return .retry(at: at, waitsForConnectivity: meaning.waitsForConnectivity)
         case .giveUp:
             // A retry may resume from the bytes, unless it would end the same way.
-            let keepsBytes = meaning.fault != .terminal && specification.destinationObject == nil
+            let isOfUse = meaning.fault != .terminal || transfer.attempt.reuse?.leads == true
+            let keepsBytes = isOfUse && specification.destinationObject == nil
             return finish(.failed, error: meaning.error, keepsBytes: keepsBytes)
         }
     }
@@ -252,6 +259,7 @@ struct Judge {
         if case .askAgainFromZero(let reason)? = verdict {
             return restart(cause: reason.rawValue, fault: .restart, error: TaskError(.badServerResponse))
         }
+        if head.status == 304, let judgement = judgeConfirmation(head) { return judgement }
         if head.status == 304, specification.ifNoneMatch != nil { return finish(.notModified) }
         if verdict == .alreadyComplete, transfer.writesObject { return judgeContent(head) }
         if verdict == .alreadyComplete, let point = transfer.attempt.resuming {

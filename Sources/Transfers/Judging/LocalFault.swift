@@ -137,7 +137,7 @@ extension Settlement.Verdict {
         case .retry(_, _, let progress), .asked(_, _, _, let progress), .interrupted(let progress),
             .waitsForDisk(_, _, let progress):
             progress.kept.point == nil
-        case .completed, .advanced: false
+        case .completed, .advanced, .released: false
         }
     }
 }

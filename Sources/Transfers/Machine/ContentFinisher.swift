@@ -25,7 +25,7 @@ struct ContentFinisher: Sendable {
                 storage: .bytes(bytes), length: Int64(bytes.count),
                 digest: ContentDigest(algorithm: .sha256, value: digest.hexadecimal))
             return .completed(outcome, result, content)
-        case .bytes, .partialFile, .existingFile, .object: return nil
+        case .bytes, .partialFile, .existingFile, .object, .stored: return nil
         }
     }
 
@@ -54,6 +54,8 @@ struct ContentFinisher: Sendable {
             digest = []
         // An object is already in its bucket; ``ObjectFinisher`` finishes it.
         case .object: return .interrupted(task.progress)
+        case .stored(let stored):
+            return try await finish(task, outcome, result, stored)
         }
         if digest.isEmpty { digest = try await checkedDigest(of: partial, length, task.specification) }
         let record = ContentDigest(algorithm: .sha256, value: digest.hexadecimal)
@@ -69,6 +71,70 @@ struct ContentFinisher: Sendable {
         let path = folder.content(task.id.rawValue)
         try await folder.move(partial, to: path)
         return .completed(outcome, result, NewContent(storage: .file(path), length: length, digest: record))
+    }
+
+    /// Finishes a task with bytes that are stored for another one. A destination gets a copy of them.
+    private func finish(
+        _ task: ClaimedTask, _ outcome: Outcome, _ result: TaskResult, _ stored: StoredResponse
+    ) async throws -> Settlement.Verdict {
+        let digest = ContentDigest(algorithm: .sha256, value: stored.digest)
+        if outcome == .succeeded, let expected = task.specification.expectedDigest {
+            let found = try await self.digest(of: stored, expected.algorithm)
+            guard found == expected.value else {
+                throw DigestMismatch(message: "expected \(expected.value), found \(found)")
+            }
+        }
+        guard moves(task.specification, outcome), let destination = task.specification.destination else {
+            return .completed(
+                outcome, result, NewContent(storage: .cached(stored.row), length: stored.length, digest: digest))
+        }
+        let partial = folder.partial(task.id.rawValue)
+        switch stored.storage {
+        case .bytes(let bytes): try await folder.write(bytes, to: partial)
+        case .file(let path): try await folder.copy(path, to: partial)
+        case .objects: return .interrupted(task.progress)
+        }
+        return try await move(partial, to: destination, task, result, length: stored.length, digest: digest)
+    }
+
+    private func digest(of stored: StoredResponse, _ algorithm: DigestAlgorithm) async throws -> String {
+        switch stored.storage {
+        case _ where algorithm == .sha256: stored.digest
+        case .bytes(let bytes): Digest.of(bytes, algorithm).hexadecimal
+        case .file(let path): try await folder.digest(path, [algorithm])[algorithm]?.hexadecimal ?? ""
+        case .objects: ""
+        }
+    }
+
+    /// A content for other tasks than the one that received it: a copy if the content is moved to a destination.
+    ///
+    /// - Returns: Nil if the task's own content serves the others.
+    func contentForOthers(
+        _ task: ClaimedTask, _ outcome: Outcome, _ source: Judgement.ContentSource, isOnlyForOthers: Bool
+    ) async throws -> NewContent? {
+        guard isOnlyForOthers || moves(task.specification, outcome) else { return nil }
+        let shared = folder.sharedContent(task.id.rawValue)
+        switch source {
+        case .bytes(let bytes, let digest):
+            return NewContent(
+                storage: .bytes(bytes), length: Int64(bytes.count),
+                digest: ContentDigest(algorithm: .sha256, value: digest.hexadecimal))
+        case .partialFile(let length, let digest) where !digest.isEmpty:
+            let partial = folder.partial(task.id.rawValue)
+            if isOnlyForOthers {
+                try await folder.move(partial, to: shared)
+            } else {
+                try await folder.copy(partial, to: shared)
+            }
+            return NewContent(
+                storage: .file(shared), length: length,
+                digest: ContentDigest(algorithm: .sha256, value: digest.hexadecimal))
+        case .stored(let stored):
+            return NewContent(
+                storage: .cached(stored.row), length: stored.length,
+                digest: ContentDigest(algorithm: .sha256, value: stored.digest))
+        case .none, .existingFile, .partialFile, .object: return nil
+        }
     }
 
     /// The SHA-256 of a file that was complete before the response came.

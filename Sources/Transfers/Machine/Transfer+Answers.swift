@@ -25,6 +25,8 @@ extension Transfer {
         if segmented?.connections[exchange] != nil { return note(segmentHead: head, judgement.verdict, of: exchange) }
         guard exchange == self.exchange else { return [] }
         var effects: [Effect] = []
+        attempt.arriving = nil
+        if judgement.body == .keep(at: 0) { progress.version = attempt.version }
         switch judgement.verdict {
         case .append(let offset) where attempt.resuming != nil:
             effects.append(resumption(at: offset, of: attempt.resuming?.totalLength, cause: "interrupted"))
@@ -33,18 +35,39 @@ extension Transfer {
             let point = ResumePoint.make(
                 from: head, method: request.method, url: request.url.text, receivedAt: world.now)
             progress.kept = point.map { .file($0, source: request.source) } ?? .none
+            if point == nil {
+                attempt.arriving = ArrivingContent(version: progress.version, total: head.announcedLength)
+            }
             if isRestart { progress.noteFetchedTwice(attempt.resuming?.offset ?? 0) }
             if let cause = attempt.restartCause ?? (isRestart ? "resourceChanged" : nil) {
                 effects.append(resumption(at: 0, of: ContentLength.parse(head.fields).value, cause: cause))
             }
-        case .notADownload where judgement.body == .keep(at: 0) && writesObject:
-            // An error page replaces the content: none of its parts may ever count as the content's.
+        case .notADownload where judgement.body == .keep(at: 0):
+            // An error page replaces the content: none of its bytes may ever count as the content's.
             progress.forgetBytes()
         default: break
         }
+        if attempt.reuse?.leads == true, (200..<300).contains(head.status), !mayBeReused(head) {
+            effects.append(.forbidReuse)
+        }
         attempt.restartCause = nil
         attempt.mediaType = head.fields["Content-Type"].flatMap { MediaType($0) == nil ? nil : $0 }
+        if specification.kind == .download {
+            let content = arriving
+            effects.append(.arrived(content, content.map { _ in TaskResponse(head, url: request.url) }))
+        }
         return comesInParts ? effects + considerSegments(exchange, head, judgement.verdict) : effects
+    }
+
+    /// Whether the bytes are in a file that readers can read before the task is completed.
+    var isReadable: Bool { specification.kind == .download && !writesObject }
+
+    /// The bytes that readers can read. A small content is in memory until its end.
+    private var arriving: ArrivingContent? {
+        guard isReadable, let content = attempt.arriving ?? ArrivingContent(progress),
+            content.total ?? .max > ServiceSettings.inlineLimit
+        else { return nil }
+        return content
     }
 
     /// Reports to the app the offset at which the content continues.
@@ -57,7 +80,10 @@ extension Transfer {
     mutating func note(durable offset: Int64, _ digest: [UInt8]?, of exchange: ExchangeID) -> [Effect] {
         if segmented?.connections[exchange] != nil { return note(segment: offset, of: exchange) }
         guard exchange == self.exchange, progress.kept.point != nil else {
-            return [.record(exchange, offset, isStored: false)]
+            let record = Effect.record(exchange, offset, isStored: false)
+            guard isReadable, exchange == self.exchange, let content = attempt.arriving else { return [record] }
+            attempt.arriving = ArrivingContent(version: content.version, total: content.total, [0..<offset])
+            return [record, .arrived(attempt.arriving)]
         }
         progress.kept.reach(offset, digest: digest?.hexadecimal)
         return [.record(exchange, offset, isStored: true), .advance()]

@@ -23,7 +23,7 @@ extension Transfer {
             stage = .fetchingBody
             return effects + [.fetchBody]
         }
-        return effects + (progress.kept.segments == nil ? ready(world) : [.find])
+        return effects + (progress.kept.segments == nil || consultsCache ? ready(world) : [.find])
     }
 
     private mutating func ready(_ world: Surroundings) -> [Effect] {
@@ -60,6 +60,10 @@ extension Transfer {
     mutating func start(with found: Access.Found, _ world: Surroundings) -> [Effect] {
         switch stage {
         case .ready where stop != nil: return [.settle(Settlement(task: id, .interrupted(progress)))]
+        case .ready where consultsCache:
+            adopt(found)
+            stage = .consulting
+            return [.consult]
         case .ready, .segmented:
             adopt(found)
             return start(world)
@@ -72,6 +76,8 @@ extension Transfer {
         attempt.startedAt = world.now
         guard case .segmented(var segmented) = stage else {
             stage = .asking(world.exchange)
+            // Unique, even if a crash has lost the versions of contents that cannot be resumed.
+            attempt.version = max(world.now.milliseconds, progress.version + 1)
             attempt.askedSources.insert(request.source)
             return [.start(world.exchange)]
         }

@@ -122,7 +122,19 @@ extension Transfer {
                 .place(
                     Finish(
                         outcome: outcome, taskResult: taskResult, source: source, result: result, written: written,
-                        bytesReceived: settlement.bytesReceived)),
+                        bytesReceived: settlement.bytesReceived, sharing: sharing(taskResult, result, world))),
+            ]
+        case .leave(let content, let response, let verdict):
+            stage = .finishing
+            var taskResult = TaskResult(progress: progress)
+            taskResult.response = response
+            return effects + [
+                .finalize,
+                .place(
+                    Finish(
+                        outcome: .succeeded, taskResult: taskResult, source: content, result: result,
+                        bytesReceived: settlement.bytesReceived, sharing: sharing(taskResult, result, world),
+                        verdict: verdict)),
             ]
         }
         return effects + [.settle(settlement)]
@@ -140,6 +152,9 @@ extension Transfer {
         case .authenticate:
             beginUpload(world)
             return [.authorize]
+        case .unconditional:
+            attempt.reuse?.stored = nil
+            return start(world)
         case .repeated:
             attempt.repeats += 1
             return start(world)

@@ -15,6 +15,8 @@ extension Transfer {
         case found(size: Int64?)
         /// The credentials for the next request are read.
         case authorized(Access.Found)
+        /// The store has decided how the task gets its content.
+        case consulted(CacheAnswer)
         /// A fault of this machine prevents the next step.
         case failed(LocalFault)
         /// A 1xx head.
@@ -33,6 +35,8 @@ extension Transfer {
         case widened
         /// The result of reading the content up to a position.
         case read(Reading)
+        /// A reader waits for the byte at an offset.
+        case wanted(Int64, positions: [UInt64: Int64])
         case stop(Stop)
     }
 
@@ -68,6 +72,10 @@ extension Transfer {
         case keep([Range<Int64>])
         /// Reads the credentials for the next request.
         case authorize
+        /// Asks the store whether a transfer is needed.
+        case consult
+        /// Tells the store that the response may not be reused.
+        case forbidReuse
         case fetchBody
         /// Begins connections for which there are slots. With `proceeds`, the machine is notified when that is done.
         case widen(proceeds: Bool)
@@ -76,6 +84,8 @@ extension Transfer {
         /// Begins a connection in the slot of one that ended.
         case replace(ExchangeID, source: Int)
         case show
+        /// Shows readers the bytes that they can read: `nil` if there are none before the task is completed.
+        indirect case arrived(ArrivingContent?, TaskResponse? = nil)
         /// Reads the content up to a position; `isLast` if that is its end.
         case read(to: Int64, isLast: Bool)
         /// Reads a content that one request has brought.
@@ -105,10 +115,15 @@ extension Transfer {
         let outcome: Outcome
         let taskResult: TaskResult
         let source: Judgement.ContentSource
-        let result: ExchangeResult
+        /// The last exchange; nil if there was none.
+        let result: ExchangeResult?
         /// The outcome of writing a content that becomes an object.
-        let written: ObjectWriter.Finished?
-        let bytesReceived: Int64
+        var written: ObjectWriter.Finished?
+        var bytesReceived: Int64 = 0
+        /// What other tasks may share of the response.
+        var sharing: Sharing?
+        /// The verdict for this task if the content is of use to others only.
+        var verdict: Settlement.Verdict?
     }
 
     /// Facts for the log, and facts about origins that the loop remembers.
@@ -147,6 +162,7 @@ extension Transfer {
         case .begin: begin(world)
         case .found(let size): restoreSegments(size, world)
         case .authorized(let found): start(with: found, world)
+        case .consulted(let answer): take(answer, world)
         case .failed(let fault): settle(fault, world)
         case .informational(let exchange, let head): note(informational: head, of: exchange)
         case .head(let exchange, let head, let judgement): note(head, judgement, of: exchange, world)
@@ -157,6 +173,7 @@ extension Transfer {
         case .connect(let source, let isOwn, let positions): connect(to: source, isOwn: isOwn, positions, world)
         case .widened: proceed(afterWidening: true, world)
         case .read(let reading): take(reading, world)
+        case .wanted(let offset, let positions): want(offset, positions)
         case .stop(let stop): halt(stop)
         }
     }

@@ -13,6 +13,8 @@ extension Transfer {
         let settings: ServiceSettings
         /// Shared by all writers of the partial file.
         let sync: SharedSync
+        /// Learns of another version before its bytes are written.
+        let arrival: Arrival
         /// Lines of the session's cookies; nil if the session accepts none.
         let cookies: [String]?
         let bandwidthLimit: Int64?
@@ -51,7 +53,7 @@ extension Transfer {
         let settings = resources.settings
         var request = ExchangeRequest(
             id: exchange, pool: task.app.rawValue, method: self.request.method, url: self.request.url,
-            sink: sink(resources), egress: bucketAccess?.egress ?? settings.egress, judge: judge())
+            sink: sink(resources), egress: bucketAccess?.egress ?? settings.egress, judge: judge(resources.arrival))
         let credential = attempt.access.credential
         request.headers = requestFields
         if credential?.token == nil { request.httpAuthentication = credential?.httpAuthentication }
@@ -93,6 +95,8 @@ extension Transfer {
         if let resuming = attempt.resuming {
             for field in resuming.requestFields.fields { fields.set(field.name, field.value) }
             fields.remove("If-None-Match")
+        } else if let stored = attempt.reuse?.stored {
+            for field in stored.cached.conditions?.fields ?? [] { fields.set(field.name, field.value) }
         }
         for field in bucketAccess?.fields.fields ?? [] { fields.set(field.name, field.value) }
         if let token = attempt.access.credential?.token { fields.set("Authorization", "Bearer \(token)") }
@@ -128,13 +132,14 @@ extension Transfer {
     }
 
     /// Decides on the engine's thread how a response relates to the stored bytes, and where its body goes.
-    private func judge() -> @Sendable (ResponseHead) -> HeadJudgement {
+    private func judge(_ arrival: Arrival) -> @Sendable (ResponseHead) -> HeadJudgement {
         let resuming = attempt.resuming
         let isDownload = specification.kind == .download
         let namesObject = specification.destinationObject != nil
         let hasOwnRange = specification.request.headers.contains("Range")
         let acceptable = specification.acceptableStatusCodes
         let policy = configuration.retryPolicy
+        let version = attempt.version
         @Sendable func mayGoOn(after status: Int) -> Bool {
             Redirect.isRedirect(status) || policy.retries(status: status) || status == 401 || status == 407
         }
@@ -156,6 +161,7 @@ extension Transfer {
                     resuming == nil || acceptable.contains { $0.contains(status) } || !mayGoOn(after: status)
                         ? .keep(at: 0) : .discard(limit: Self.sideLimit)
                 }
+            if body == .keep(at: 0) { arrival.begin(version) }
             return HeadJudgement(body, verdict)
         }
     }

@@ -54,6 +54,7 @@ extension Transfer {
         stage = .segmented(segmented)
         guard isFirst else { return [.widenLater] }
         return [
+            .arrived(ArrivingContent(progress), TaskResponse(head, url: connection.url)),
             resumption(at: segmented.plan.record.count, of: segmented.plan.total, cause: "interrupted"), .widenLater,
         ]
     }
@@ -92,6 +93,15 @@ extension Transfer {
         return segmented.routes[source] ?? route(to: source)
     }
 
+    /// Fetches the byte that a reader waits for before others.
+    mutating func want(_ offset: Int64, _ positions: [UInt64: Int64]) -> [Effect] {
+        guard var segmented, segmented.ending == nil, stop == nil else { return [] }
+        let shortened = segmented.plan.want(offset, positions: positions)
+        stage = .segmented(segmented)
+        let effects = shortened.map { Effect.shorten(ExchangeID(rawValue: $0.connection), $0.end) }
+        return effects + (effects.isEmpty ? [] : [.show]) + [.widenLater]
+    }
+
     /// Handles the end of a connection.
     mutating func end(segment exchange: ExchangeID, _ result: ExchangeResult, _ world: Surroundings) -> [Effect] {
         guard var segmented, let connection = segmented.connections.removeValue(forKey: exchange) else { return [] }
@@ -112,10 +122,11 @@ extension Transfer {
         }
         stage = .segmented(segmented)
         effects += noteSegments(segmented) + readBehind()
+        effects.append(.widenLater)
         if goesOn, !segmented.plan.leavesPlace(connection.source) {
+            // The last effect: it may end the transfer.
             effects.append(.replace(exchange, source: connection.source))
         }
-        effects.append(.widenLater)
         if segmented.ending != nil { effects += segmented.connections.keys.map(Effect.stop) }
         // The connection that replaces this one counts as in flight.
         return effects + (effects.contains { $0.isReplacement } ? [] : proceed(world))

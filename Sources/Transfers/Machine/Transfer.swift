@@ -18,6 +18,8 @@ struct Transfer: Sendable {
     enum Stage: Sendable {
         /// No exchange is in flight, and each one that has ended is judged.
         case ready
+        /// The store decides whether the cache or another task's transfer serves the task.
+        case consulting
         /// The body is fetched from its bucket.
         case fetchingBody
         case asking(ExchangeID)
@@ -132,6 +134,10 @@ struct Attempt: Sendable {
     var access = Access()
     /// The resume point that the current request's `Range` is made from.
     var resuming: ResumePoint?
+    /// The version of the bytes, should the current request begin at offset 0.
+    var version: Int64 = 0
+    /// The synced bytes of a content that cannot be resumed, whose offsets are not stored.
+    var arriving: ArrivingContent?
     /// The cause of a restart at offset 0 although bytes existed.
     var restartCause: String?
     /// How often a request was repeated because a kept connection had been closed.
@@ -145,6 +151,8 @@ struct Attempt: Sendable {
     var mediaType: String?
     /// A piece of the content whose digest is not the expected one.
     var wrongPiece: Range<Int64>?
+    /// Set once the attempt has consulted the cache.
+    var reuse: Reuse?
 }
 
 extension Transfer {

@@ -13,10 +13,10 @@ package struct TransferMeters: Sendable {
         completed = metrics.counter(
             "urlsessiond_tasks_completed_total", "Tasks that ended, by outcome.",
             label: ("outcome", Outcome.allCases.map(\.rawValue)))
-        retries = metrics.counter("urlsessiond_task_retries_total", "Attempts that are followed by another.")
+        retries = metrics.counter("urlsessiond_task_retries_total", "Attempts that another attempt followed.")
         received = metrics.counter("urlsessiond_received_bytes_total", "Body bytes received from origins.")
         sent = metrics.counter("urlsessiond_sent_bytes_total", "Body bytes sent to origins.")
         contentsDropped = metrics.counter(
-            "urlsessiond_contents_dropped_total", "Contents that expired before anybody acknowledged them.")
+            "urlsessiond_contents_dropped_total", "Contents that expired unacknowledged.")
     }
 }

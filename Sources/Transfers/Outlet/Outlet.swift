@@ -10,6 +10,7 @@ package final class Outlet: Sendable {
     /// Messages that the scheduler has not read yet.
     package let inbox: Inbox<Scheduler.Message>
     package let hub: EventHub
+    package let arrivals: Arrivals
     package let attendance: Attendance
     /// Rung when a launch is due.
     package let launches: Doorbell
@@ -32,6 +33,7 @@ package final class Outlet: Sendable {
         self.clock = clock
         self.log = log
         hub = EventHub(clock: clock)
+        arrivals = Arrivals(clock: clock)
         launches = Doorbell(clock: clock)
         relauncher = RelaunchTimes(clock: clock)
         stalls = StallClock(clock: clock)
@@ -47,6 +49,7 @@ package final class Outlet: Sendable {
             hub.silence(task.id, in: task.session)
             meters.completed.add(1, task.outcome.rawValue)
             hub.tasks.signal(task.id)
+            arrivals.completed(task.id)
             log.completed(task)
         }
         for session in aftermath.sessions.keys { hub.sessions.signal(session) }

@@ -102,7 +102,9 @@ extension Scheduler {
             let grants = try await store.tasks.claimConnections(claims, limitPerHost: settings.maximumTransfersPerHost)
             agenda.withLock { $0.places?.note(zip(claims, grants)) }
         } catch {
-            if Store.Obstacle(error) != .away { log.error("connections could not be stored", ("error", "\(error)")) }
+            if Store.Obstacle(error) != .away {
+                log.error("connection counts could not be stored", ("error", "\(error)"))
+            }
             try? await Task.sleep(for: .seconds(1))
         }
     }

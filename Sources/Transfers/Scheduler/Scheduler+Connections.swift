@@ -74,7 +74,7 @@ extension Scheduler {
     }
 
     /// The offsets that the connections have reached.
-    private func positions(_ segmented: SegmentedTransfer) -> [UInt64: Int64] {
+    func positions(_ segmented: SegmentedTransfer) -> [UInt64: Int64] {
         segmented.connections.keys.reduce(into: [:]) { $0[$1.rawValue] = engine.progress($1)?.length }
     }
 

@@ -26,7 +26,7 @@ extension Scheduler {
             }
         } catch {
             if Store.Obstacle(error) == .away { return }
-            log.error("transfers that wait for the disk could not go on", ("error", "\(error)"))
+            log.error("tasks that wait for disk space could not be resumed", ("error", "\(error)"))
         }
     }
 
@@ -35,7 +35,7 @@ extension Scheduler {
         guard flights[task] == nil else { return }
         try await folder.remove(folder.partial(task.rawValue))
         outlet.handle(try await store.tasks.noteEmptied(task, at: clock.now))
-        await logger(of: task).warning("the disk is full: what came so far was thrown away, so that others go on")
+        await logger(of: task).warning("the disk is full: a partial file was discarded, so that other transfers resume")
         engine.room.bell.ring()
     }
 }

@@ -39,6 +39,11 @@ extension Scheduler {
                 Settlement(task: id, .advanced(flight.transfer.progress), resumption: resumption))
         case .adopt, .find, .removePartialFile, .keep: await prepareFile(effect, flight.transfer)
         case .authorize: await authorize(flight)
+        case .consult: consult(flight)
+        case .forbidReuse:
+            var settlement = Settlement(task: id, .advanced(flight.transfer.progress))
+            settlement.isNotReusable = true
+            batch.settlements.append(settlement)
         case .fetchBody: await fetchBody(of: flight.transfer)
         case .widen(let proceeds):
             await widen(id)
@@ -49,6 +54,7 @@ extension Scheduler {
             await widen(id)
             await feed(.widened, to: id)
         case .show: show(flight.transfer)
+        case .arrived(let content, let response): outlet.arrivals.note(content, response, of: id)
         case .read(let end, let isLast): read(flight, to: end, isLast: isLast)
         case .readWhole(let length, let checksPieces):
             flight.reader = flight.transfer.contentReader(folder, total: length, checksPieces: checksPieces)
@@ -91,13 +97,13 @@ extension Scheduler {
             meters.retries.add()
             self.log.willRetry(name, attempt, at: time)
         case .contentsFault(let fault): settings.contents?.access.note(fault)
-        case .egressDenied(let host): log.warning("transfer refused by the egress policy", ("host", host))
-        case .waitsForDisk(let needed): log.info("task waits for room on the disk", ("needed", needed))
-        case .wrongPiece(let offset): log.warning("a piece is not what it should be", ("offset", offset))
+        case .egressDenied(let host): log.warning("the egress policy refused a transfer", ("host", host))
+        case .waitsForDisk(let needed): log.info("a task waits for disk space", ("needed", needed))
+        case .wrongPiece(let offset): log.warning("a piece has another digest than its description", ("offset", offset))
         case .bucketFault(let fault):
             log.warning(
-                "the content could not be written into its bucket", ("code", fault.code), ("message", fault.message))
-        case .bodyFault(let fault): log.warning("the body could not be fetched", ("error", "\(fault)"))
+                "a content could not be written to its bucket", ("code", fault.code), ("message", fault.message))
+        case .bodyFault(let fault): log.warning("a body could not be fetched", ("error", "\(fault)"))
         case .speaks(let version, let origin): uploads.versions.note(version, of: origin)
         case .isSilent(let version, let origin): uploads.versions.noteSilence(to: version, of: origin)
         }
@@ -124,7 +130,8 @@ extension Scheduler {
             flight.transfer.exchangeRequest(
                 exchange,
                 Transfer.Resources(
-                    folder: folder, settings: settings, sync: flight.sync, cookies: running.cookies,
+                    folder: folder, settings: settings, sync: flight.sync, arrival: flight.arrival,
+                    cookies: running.cookies,
                     bandwidthLimit: isLimited ? bandwidthShare(of: flight.transfer) : nil)))
         if isLimited { shareBandwidth(of: session) }
     }
@@ -186,7 +193,7 @@ extension Scheduler {
             default: break
             }
         } catch {
-            log.of(transfer.name).error("task could not be started", ("error", "\(error)"))
+            log.of(transfer.name).error("a task could not be started", ("error", "\(error)"))
             await feed(.failed(.start(error)), to: transfer.id)
         }
     }

@@ -15,8 +15,10 @@ extension Scheduler {
             store: store, folder: folder.of(flight.transfer.task.app.rawValue), settings: settings)
         let (outcome, taskResult, source) = (finish.outcome, finish.taskResult, finish.source)
         var settlement = finish.settlement(of: flight.transfer.id)
+        if finish.verdict != nil { return leave(finish, finisher, flight.transfer) }
         if let verdict = finisher.verdictWithoutDisk(flight.transfer.specification, outcome, taskResult, source) {
             settlement.verdict = verdict
+            settlement.landing = finish.landing(of: verdict)
             settlement.leavesPartialFile = flight.transfer.hasPartialFile
             return conclude(settlement)
         }
@@ -25,12 +27,22 @@ extension Scheduler {
         turn.errands.append { [self, settlement] in
             var settlement = settlement
             do {
+                let shared =
+                    finish.sharing == nil
+                    ? nil
+                    : try await finisher.contentForOthers(transfer.task, outcome, source, isOnlyForOthers: false)
                 settlement.verdict = try await finisher.finish(transfer.task, outcome, taskResult, source)
+                settlement.landing = finish.landing(of: settlement.verdict, shared)
+            } catch is DigestMismatch where source.isStored {
+                // What is stored is not what the task expects, which says nothing about the origin.
+                settlement.verdict = .retry(
+                    at: now, waitsForConnectivity: false, transfer.progress.avoidingCache)
             } catch let mismatch as DigestMismatch {
-                var judge = Judge(transfer, finish.result, at: now, jitter: 0, canAsk: false)
+                guard let result = finish.result else { return }
+                var judge = Judge(transfer, result, at: now, jitter: 0, canAsk: false)
                 settlement.verdict = judge.judge(mismatch)
             } catch {
-                log.of(transfer.name).warning("content could not be stored", ("error", "\(error)"))
+                log.of(transfer.name).warning("a content could not be stored", ("error", "\(error)"))
                 var unfinished = taskResult
                 unfinished.progress = transfer.progressOfWhole(source)
                 settlement.verdict = .retry(at: now + .seconds(5), waitsForConnectivity: false, unfinished.progress)
@@ -40,7 +52,8 @@ extension Scheduler {
                         after: LocalFault(storing: error), unfinished, of: transfer, jitter, at: now)
                 }
             }
-            settlement.leavesPartialFile = !settlement.verdict.hasMovedFile
+            settlement.leavesPartialFile =
+                source.isStored ? transfer.hasPartialFile : !settlement.verdict.hasMovedFile
             handIn(settlement)
         }
     }
@@ -92,6 +105,7 @@ extension Scheduler {
         progress.forgetBytes()
         var again = settlement
         again.verdict = .interrupted(progress)
+        again.landing = nil
         turn.errands.append { [self, again] in
             for file in settlement.files { try? await folder.remove(file) }
             handIn(again)
@@ -126,7 +140,7 @@ extension Scheduler {
         var settlement = Settlement(task: id, .advanced(transfer.progress))
         settlement.endsSuspicion = true
         batch.settlements.append(settlement)
-        log.of(transfer.name).info("the task has run alone without a crash; others go on beside it")
+        log.of(transfer.name).info("the task has run alone without a crash: other tasks start again")
     }
 }
 
@@ -135,7 +149,7 @@ extension Transfer.Finish {
     func settlement(of task: TaskID) -> Settlement {
         var settlement = Settlement(task: task, .interrupted(taskResult.progress))
         settlement.bytesReceived = bytesReceived
-        settlement.bytesSent = result.bytesSent
+        settlement.bytesSent = result?.bytesSent ?? 0
         return settlement
     }
 }

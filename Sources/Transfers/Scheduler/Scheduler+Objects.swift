@@ -50,7 +50,7 @@ extension Scheduler {
         let (outcome, taskResult) = (finish.outcome, finish.taskResult)
         let settlement = finish.settlement(of: transfer.id)
         if let single = finish.written?.single {
-            return await finishObject(transfer, taskResult, settlement) { finisher in
+            return await finishObject(transfer, taskResult, settlement, finish.sharing) { finisher in
                 .completed(outcome, taskResult, try await finisher.write(single, digest: digest))
             }
         }
@@ -63,7 +63,7 @@ extension Scheduler {
         }
         transfer.progress.bytesInMemory = 0
         let progress = transfer.progress
-        await finishObject(transfer, taskResult, settlement) { [whole] finisher in
+        await finishObject(transfer, taskResult, settlement, finish.sharing) { [whole] finisher in
             guard let upload = progress.kept.parts, upload.whole != nil else {
                 throw BucketFault.unexpected("No part of the content was written.")
             }
@@ -88,7 +88,7 @@ extension Scheduler {
     }
 
     private func finishObject(
-        _ transfer: Transfer, _ taskResult: TaskResult, _ settlement: Settlement,
+        _ transfer: Transfer, _ taskResult: TaskResult, _ settlement: Settlement, _ sharing: Sharing? = nil,
         _ body: @escaping @Sendable (ObjectFinisher) async throws -> Settlement.Verdict
     ) async {
         let flight = flights[transfer.id]
@@ -109,8 +109,9 @@ extension Scheduler {
             do {
                 let made = try await finisher.unlessCompleted(decided) { try await body(finisher) }
                 settlement.verdict = made ?? .interrupted(unfinished.progress)
+                settlement.landing = sharing?.landing(of: settlement.verdict)
             } catch {
-                log.of(transfer.name).warning("the object could not be made", ("error", "\(error)"))
+                log.of(transfer.name).warning("the object could not be created", ("error", "\(error)"))
                 let fault = LocalFault(storing: error, in: destination)
                 settlement.verdict = verdict(after: fault, unfinished, of: transfer, jitter, at: now)
             }
@@ -181,6 +182,6 @@ extension BucketFault {
     /// The operator has removed a bucket from the settings.
     static func isGone(_ name: String) -> BucketFault {
         .refused(
-            S3Error(status: 404, code: "NoSuchBucket", message: "The service has no bucket named \(name) any more."))
+            S3Error(status: 404, code: "NoSuchBucket", message: "The service no longer has a bucket named \(name)."))
     }
 }

@@ -36,6 +36,7 @@ extension Scheduler {
         }
         guard let (round, claimed, unreadable) = await commit(ended, of: sessions) else { return }
         tell(recorded: ended.unrecorded)
+        for settlement in ended.settlements { show(settlement) }
         if ended.settlements.contains(where: \.waitsForDisk) {
             batch.mayWaitForDisk = true
             engine.room.bell.ring()
@@ -47,7 +48,7 @@ extension Scheduler {
         }
         for task in unreadable {
             await logger(of: task).error("a task cannot be read; was the master key replaced?")
-            batch.settlements.append(.failed(task, TaskError(.unknown, "What was stored of the task cannot be read.")))
+            batch.settlements.append(.failed(task, TaskError(.unknown, "The stored task cannot be read.")))
         }
     }
 
@@ -100,7 +101,7 @@ extension Scheduler {
             outlet.handle(try await store.tasks.takeBack(but: known, at: clock.now))
             commits.hasLostTasks = false
         } catch {
-            if Store.Obstacle(error) != .away { log.error("tasks could not be put back", ("error", "\(error)")) }
+            if Store.Obstacle(error) != .away { log.error("tasks could not be requeued", ("error", "\(error)")) }
             try? await Task.sleep(for: .seconds(1))
         }
     }
@@ -138,7 +139,7 @@ extension Scheduler {
         }
         for task in agenda.withLock({ $0.victims(among: candidates, at: now) }) {
             guard let transfer = flights[TaskID(task)]?.transfer else { continue }
-            log.of(transfer.name).info("a transfer makes room for those of other apps")
+            log.of(transfer.name).info("a transfer was preempted for another app")
             await stop(transfer.id, .interrupted)
         }
     }
@@ -156,6 +157,15 @@ extension Scheduler {
         for (exchange, offset) in offsets { engine.recorded(exchange, upTo: offset) }
     }
 
+    /// Shows the bytes that a commit has recorded to readers.
+    private func show(_ settlement: Settlement) {
+        switch settlement.verdict {
+        case .advanced(let progress), .interrupted(let progress), .retry(_, _, let progress):
+            if let content = ArrivingContent(progress) { outlet.arrivals.note(content, of: settlement.task) }
+        default: break
+        }
+    }
+
     /// Stores the settlements of a failed batch one by one. On a full disk they wait for room. Otherwise the task of a
     /// bad settlement fails, so that it does not seem in flight for ever, and the rest is stored.
     private func storeOneByOne(_ settlements: [Settlement]) async {
@@ -166,8 +176,8 @@ extension Scheduler {
                 batch.settlements.append(settlement)
             } catch {
                 await logger(of: settlement.task).error(
-                    "the end of a transfer could not be stored", ("error", "\(error)"))
-                let failure = TaskError(.unknown, "What became of the task could not be stored.")
+                    "a settlement could not be stored", ("error", "\(error)"))
+                let failure = TaskError(.unknown, "The task's outcome could not be stored.")
                 try? await store(.failed(settlement.task, failure, of: settlement.request))
                 outlet.janitor.tell(.remove(settlement.files))
             }
@@ -206,7 +216,7 @@ extension Scheduler {
             }
             try await cache.cookies.hold(task.session, store)
             agenda.withLock { $0.began(in: lane) }
-            flights[task.id] = Flight(transfer)
+            flights[task.id] = Flight(transfer, outlet.arrivals.arrival(of: task.id))
             await feed(.begin, to: task.id)
         } catch is BadURL {
             let error = TaskError(.badURL, failingURL: task.specification.request.url)
@@ -215,7 +225,7 @@ extension Scheduler {
             // The task ended meanwhile, or its session was deleted: nothing of this attempt is stored.
             batch.settlements.append(Settlement(task: task.id, .interrupted(task.progress)))
         } catch {
-            await logger(of: task.id).error("task could not be started", ("error", "\(error)"))
+            await logger(of: task.id).error("a task could not be started", ("error", "\(error)"))
             let verdict = Settlement.Verdict.after(
                 (error as? BucketFault).map(LocalFault.bucket) ?? .start(error), TaskResult(progress: task.progress),
                 of: task, cache.sessions[task.session]?.configuration.retryPolicy ?? .robust,

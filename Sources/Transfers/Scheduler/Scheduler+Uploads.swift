@@ -33,7 +33,8 @@ extension Scheduler {
         transfer.attempt.upload?.abandon()
         if let found = try? await access(for: transfer) { transfer.adopt(found) }
         let resources = Transfer.Resources(
-            folder: folder, settings: settings, sync: SharedSync(), cookies: nil, bandwidthLimit: nil)
+            folder: folder, settings: settings, sync: SharedSync(), arrival: Arrival(), cookies: nil,
+            bandwidthLimit: nil)
         var request = transfer.exchangeRequest(exchanges.take(), resources)
         request.sink = .memory(limit: 4096)
         request.totalTimeout = .seconds(60)

@@ -46,8 +46,13 @@ package actor Scheduler {
         var writer: ObjectWriter?
         /// Fetches the body.
         var fetching: (client: BucketClient, exchange: ExchangeID)?
+        /// Shows the bytes of the partial file to readers.
+        let arrival: Arrival
 
-        init(_ transfer: Transfer) { self.transfer = transfer }
+        init(_ transfer: Transfer, _ arrival: Arrival) {
+            self.transfer = transfer
+            self.arrival = arrival
+        }
     }
 
     /// The exchanges in flight.
@@ -131,6 +136,8 @@ package actor Scheduler {
         /// An event of a transfer that no exchange reports.
         case event(TaskID, Incident)
         case stop([TaskID])
+        /// A reader waits for the byte at an offset of a content.
+        case wanted(TaskID, Int64)
         case abandonUpload(TaskID)
         case queued
         /// The disk was measured.
@@ -238,6 +245,9 @@ package actor Scheduler {
         case .settled(let settlement): settled(settlement)
         case .event(let task, let incident): await feed(incident.event, to: task)
         case .stop(let tasks): for task in tasks { await stop(task, .decided) }
+        case .wanted(let task, let offset):
+            guard let segmented = flights[task]?.transfer.segmented else { return }
+            await feed(.wanted(offset, positions: positions(segmented)), to: task)
         case .abandonUpload(let task): abandonUpload(task)
         case .queued:
             lookAgain()

@@ -6,9 +6,9 @@ import Wire
     import FoundationNetworking
 #endif
 
-/// How the session's events become the delegate's messages.
+/// Translates the session's events to the delegate's messages.
 extension BackgroundSession {
-    /// Reads the session's events until it is over, and tells each.
+    /// Reads the session's events until the session ends, and delivers each.
     func read(_ opening: Task<Session, any Error>) async {
         do {
             let session = try await opening.value
@@ -32,7 +32,7 @@ extension BackgroundSession {
         }
     }
 
-    /// The last message, behind those of tasks whose handing over ends with the session.
+    /// Sends the last message, after those of tasks whose handover ends with the session.
     func invalidate(_ error: (any Error)?) async {
         let tasks = facts.withLock { facts in
             facts.isOver = true
@@ -54,7 +54,7 @@ extension BackgroundSession {
         }
     }
 
-    /// Calls the delegate on its queue, behind what is there already.
+    /// Calls the delegate on its queue, after the queued calls.
     func post(_ message: @escaping @Sendable (any BackgroundSessionDelegate) -> Void) {
         guard let delegate else { return }
         delegateQueue.addOperation { message(delegate) }
@@ -126,7 +126,7 @@ extension BackgroundSession {
             }
         case .taskDidFinishDownloading:
             let data: EventData.DidFinishDownloading = try event.data.read()
-            // Progress is live and may stop short of the end, which Apple's never does.
+            // Progress events are live and may end before the last byte. Apple's progress never does.
             let rest = data.length - task.countOfBytesReceived
             task.moved(received: data.length, ofReceived: data.length)
             if rest > 0 {
@@ -150,12 +150,12 @@ extension BackgroundSession {
 
     // MARK: Contents
 
-    /// Fetches the content and hands it over in a file of its own.
+    /// Fetches the content and passes it to the delegate in a file of its own.
     private func didFinishDownloading(_ task: BackgroundSessionDownloadTask) async throws {
         guard delegate is any BackgroundSessionDownloadDelegate, let number = task.facts.withLock({ $0.number }) else {
             return
         }
-        // Where the service moved the content itself, there is nothing to fetch.
+        // A content that the service moved to its destination is not fetched.
         guard task.terms.destination == nil else { return }
         let file = temporaryDirectory.appending(path: "BackgroundSession-\(UUID().uuidString).download")
         defer { try? FileManager.default.removeItem(at: file) }
@@ -165,12 +165,12 @@ extension BackgroundSession {
             try Task.checkCancellation()
             return task.facts.withLock { $0.loss = URLError(notHandedOver: error, $0.originalRequest?.url) }
         }
-        // The answer is known to the delegate by then, as with Apple.
+        // As with Apple, the delegate has the response by then.
         await learnResponse(to: task)
         await callDownloadDelegate { $0.urlSession(self, downloadTask: task, didFinishDownloadingTo: file) }
     }
 
-    /// Reads the response of a task that is not told as completed yet, and the request after redirects.
+    /// Reads the response of a task whose completion was not delivered yet, and the request after redirects.
     private func learnResponse(to task: BackgroundSessionTask) async {
         guard task.response == nil, let number = task.facts.withLock({ $0.number }),
             let shown = try? await insist({ try await $0.task(number, in: $1) })
@@ -181,7 +181,7 @@ extension BackgroundSession {
         }
     }
 
-    /// Hands over what the server answered to an upload.
+    /// Fetches the server's response to an upload and passes it to the delegate.
     private func fetchAnswer(to task: BackgroundSessionDataTask) async {
         guard delegate is any BackgroundSessionDataDelegate, let number = task.facts.withLock({ $0.number }) else {
             return
@@ -209,7 +209,7 @@ extension BackgroundSession {
         await didComplete(task)
     }
 
-    /// Progress is live and may stop short of the end, which Apple's never does.
+    /// Progress events are live and may end before the last byte. Apple's progress never does.
     private func tellLastProgress(ofUpload task: BackgroundSessionTask) async {
         guard let length = task.facts.withLock({ $0.expectedToSend }) else { return }
         let rest = length - task.countOfBytesSent
@@ -221,8 +221,8 @@ extension BackgroundSession {
         }
     }
 
-    /// Tells of a task that was made under the name of one that is completed already: at once, or when all is told that
-    /// happened before, which may have been its completion.
+    /// Delivers the messages of a completed task that was created again under its name: at once, or after all earlier
+    /// events, one of which may be its completion.
     func tellAgain(_ task: BackgroundSessionTask, as shown: SessionTask) async throws {
         let last = try await insist { try await $0.session($1) }.lastEventSeq
         facts.withLock { $0.completedBefore.append(CompletedBefore(task: task, shown: shown, lastSeq: last)) }
@@ -238,7 +238,7 @@ extension BackgroundSession {
         for case let before in due where before.task.state != .completed {
             let (task, shown) = (before.task, before.shown)
             task.facts.withLock { $0.suggestedFilename = shown.response?.suggestedFilename }
-            // The file comes once more, while the service has the content.
+            // The file is delivered again while the service has the content.
             if let download = task as? BackgroundSessionDownloadTask, shown.content != nil {
                 try? await didFinishDownloading(download)
             }
@@ -261,7 +261,7 @@ extension BackgroundSession {
 
     // MARK: Acknowledging
 
-    /// The delegate knows everything through an event; now the service may forget it.
+    /// Acknowledges an event whose message the delegate has handled.
     private func told(through seq: Int64) async {
         facts.withLock { facts in
             facts.told = max(facts.told, seq)
@@ -272,7 +272,7 @@ extension BackgroundSession {
         await finishIfCaughtUp()
     }
 
-    /// Acknowledges until there is nothing new: what comes meanwhile goes with the next call.
+    /// Acknowledges until all handled events are acknowledged. Events that are handled meanwhile go with the next call.
     private func acknowledge() async {
         while let seq = nextToAcknowledge() {
             do {
@@ -298,7 +298,7 @@ extension BackgroundSession {
 
     // MARK: Launches
 
-    /// A launch has come, about all events through this one.
+    /// Handles a launch that covers all events through this one.
     func wasLaunched(through seq: Int64) async {
         facts.withLock { $0.lastMissed = max($0.lastMissed ?? 0, seq) }
         await finishIfCaughtUp()
@@ -317,7 +317,7 @@ extension BackgroundSession {
 
     static func key(clientTaskId: String?, number: Int64?) -> String { clientTaskId ?? "#\(number ?? 0)" }
 
-    /// The task of an event: the object that there is, or one made of what the service knows.
+    /// The task of an event: the existing object, or a new one from the service's task.
     private func task(of event: Event) async throws -> BackgroundSessionTask? {
         guard let number = event.taskIdentifier else { return nil }
         let key = Self.key(clientTaskId: event.clientTaskId, number: number)
@@ -328,7 +328,7 @@ extension BackgroundSession {
         do {
             return await task(as: try await insist { try await $0.task(number, in: $1) })
         } catch {
-            // What the service no longer has cannot be told of.
+            // A task that the service has deleted has no messages.
             try Task.checkCancellation()
             return nil
         }

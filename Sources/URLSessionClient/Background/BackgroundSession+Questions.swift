@@ -11,7 +11,8 @@ extension BackgroundSession {
         facts.withLock { $0.asked[questionId] }
     }
 
-    /// Asks what is still open from before a relaunch: its event may have been acknowledged, and the answer lost.
+    /// Asks the questions that were open before a relaunch: their events may have been acknowledged, and the answers
+    /// lost.
     func askAgain() async throws {
         try await Client.each { cursor in
             try await insist { try await $0.questions(in: $1, states: [.open], cursor: cursor) }
@@ -54,7 +55,7 @@ extension BackgroundSession {
     ///
     /// - Parameters:
     ///   - completionHandler: Called once.
-    ///   - standard: The disposition for a result that is no pair of a disposition and a value, such as ``NotImplemented``.
+    ///   - standard: The disposition for a result that is no pair of disposition and value, such as ``NotImplemented``.
     ///   - method: Calls the method of the delegate.
     static func decide<Disposition: Sendable, Value: Sendable>(
         _ completionHandler: @escaping @Sendable (Disposition, Value?) -> Void, else standard: Disposition,
@@ -68,7 +69,8 @@ extension BackgroundSession {
         }
     }
 
-    /// Asks about a challenge. Server keys and client certificates are the session's affair, the rest the task's.
+    /// Asks about a challenge. Server keys and client certificates go to the session's method, other challenges to the
+    /// task's.
     func ask(_ task: BackgroundSessionTask, about challenge: AuthenticationChallenge) async {
         guard begin(challenge.questionId, task) else { return }
         let answer = answering(challenge.questionId) {
@@ -105,12 +107,12 @@ extension BackgroundSession {
         }
     }
 
-    /// - Returns: False where the delegate was asked already.
+    /// - Returns: False if the delegate has already received the question.
     private func begin(_ questionId: String, _ task: BackgroundSessionTask) -> Bool {
         facts.withLock { $0.asked.updateValue(task, forKey: questionId) == nil }
     }
 
-    /// A completion handler that answers a question. A second answer, or one that comes too late, is refused and ignored.
+    /// A completion handler that answers a question. The service refuses a second or late answer, which is ignored.
     private func answering<Disposition: Sendable, Value: Sendable>(
         _ questionId: String, _ answer: @escaping @Sendable (Disposition, Value?) -> Answer
     ) -> @Sendable (Disposition, Value?) -> Void {
@@ -130,9 +132,9 @@ extension BackgroundSessionTaskDelegate {
             || DelayedRequestDecision.self != BackgroundSession.NotImplemented.self
     }
 
-    /// Has the `async` method decide about a challenge of the session.
+    /// Lets the `async` method decide about a challenge of the session.
     ///
-    /// - Returns: False where the delegate does not have the method.
+    /// - Returns: False if the delegate does not have the method.
     func decides(
         about challenge: ServiceChallenge, _ session: BackgroundSession,
         _ completionHandler: @escaping ServiceChallenge.Answer

@@ -6,22 +6,23 @@ public import Wire
     public import FoundationNetworking
 #endif
 
-/// Apple's background `URLSession`, kept by `urlsessiond`.
+/// A background session in Apple's shape, performed by `urlsessiond`.
 ///
 ///     let session = BackgroundSession(identifier: "com.example.downloads", delegate: downloads)
 ///     session.downloadTask(with: URL(string: "https://example.com/film.mp4")!).resume()
 ///
-/// Make it under the same identifier each time the program starts. The service goes on with the session's tasks
-/// meanwhile, and the delegate hears what happened: all that was not heard before, in order, then what happens now. While
-/// the object lives the app counts as attached and is not launched. When the process is gone, the service launches the
-/// app once there is something to handle, which ``LaunchReceiver`` takes.
+/// Create it with the same identifier at each start of the program. Meanwhile the service continues the session's
+/// tasks. The delegate first receives all missed messages in order, then the current ones. While the object exists the
+/// app counts as attached and is not launched. Without the process, the service launches the app through
+/// ``LaunchReceiver`` when there is something to handle.
 ///
-/// As with Apple, a session holds its delegate until it is invalidated, and one object at a time should have an identifier.
+/// As with Apple, a session retains its delegate until it is invalidated, and an identifier should have one object at a
+/// time.
 public final class BackgroundSession: Sendable {
-    /// The session's name.
+    /// The name of the session.
     public let identifier: String
 
-    /// Where the delegate's methods are called, one at a time.
+    /// The queue on which the delegate's methods are called, one at a time.
     public let delegateQueue: OperationQueue
 
     let client: Client
@@ -32,44 +33,45 @@ public final class BackgroundSession: Sendable {
     private let opening: Task<Session, any Error>
 
     struct Facts {
-        /// Those that are not completed, or whose completion is not told yet.
+        /// Tasks that are not completed, or whose completion was not delivered yet.
         var tasks: [String: BackgroundSessionTask] = [:]
-        /// Those that repeat another and have no number yet.
+        /// Tasks that repeat others and have no number yet.
         var repeating: [BackgroundSessionTask] = []
-        /// Questions that the delegate was asked, with the tasks that wait.
+        /// Questions that the delegate has received, with the waiting tasks.
         var asked: [String: BackgroundSessionTask] = [:]
-        /// Until the session is over.
+        /// The delegate; `nil` after the end of the session.
         var delegate: (any BackgroundSessionDelegate)?
-        /// Through which event the delegate has been told, and through which the service knows.
+        /// The last event that the delegate has handled, and the last one that is acknowledged.
         var told: Int64 = 0
         var acknowledged: Int64 = 0
         var acknowledging: Task<Void, Never>?
         /// The last event that was stored before the app attached.
         var lastMissed: Int64?
         var description: String?
-        /// Tasks that are told again once all is told that happened before.
+        /// Tasks whose messages are delivered again after all earlier events.
         var completedBefore: [CompletedBefore] = []
         var reading: Task<Void, Never>?
-        /// No task of it is performed any more.
+        /// Whether the session has ended, so that no task runs.
         var isOver = false
         var warnings: Set<Warning> = []
     }
 
-    /// A task that was completed before it was made again under its name.
+    /// A task that was completed before it was created again under its name.
     struct CompletedBefore {
         let task: BackgroundSessionTask
-        /// As the service has it.
+        /// The task as the service has it.
         let shown: SessionTask
-        /// The session's last event when it was made again.
+        /// The session's last event when the task was created again.
         let lastSeq: Int64
     }
 
-    /// Makes the session object of Apple's shape.
+    /// Creates the session object of Apple's shape.
     ///
     /// - Parameters:
-    ///   - configuration: Of which session of which service. It is copied.
-    ///   - delegate: Who is told. It is held until the session is invalidated.
-    ///   - queue: Where. Nil makes a serial queue. On one with more than one thread messages still come in order.
+    ///   - configuration: The session and its service. It is copied.
+    ///   - delegate: The receiver of the messages. It is retained until the session is invalidated.
+    ///   - queue: The delegate's queue; if `nil`, a serial queue is created. Messages stay ordered on a concurrent
+    ///     queue.
     public convenience init(
         configuration: BackgroundSessionConfiguration, delegate: (any BackgroundSessionDelegate)?,
         delegateQueue queue: OperationQueue? = nil
@@ -80,15 +82,15 @@ public final class BackgroundSession: Sendable {
             delegateQueue: queue)
     }
 
-    /// Makes the session object: creates the session at the service, or reconnects to it.
+    /// Creates the session object, and the session at the service, or reconnects to it.
     ///
     /// - Parameters:
-    ///   - identifier: The session's name, unique among the app's.
-    ///   - configuration: What the service freezes. Left at its defaults it fits whatever the session has.
-    ///   - client: The service, and whose key is used.
-    ///   - temporaryDirectory: Where finished downloads lie until the delegate moves them.
-    ///   - delegate: Who is told. It is held until the session is invalidated.
-    ///   - queue: Where. Nil makes a serial queue.
+    ///   - identifier: The session's name, unique in the app.
+    ///   - configuration: The configuration that the service freezes. The defaults match any existing session.
+    ///   - client: The service and the app's key.
+    ///   - temporaryDirectory: The folder of finished downloads until the delegate moves them.
+    ///   - delegate: The receiver of the messages. It is retained until the session is invalidated.
+    ///   - queue: The delegate's queue; if `nil`, a serial queue is created.
     public init(
         identifier: String, configuration: SessionConfiguration = SessionConfiguration(), client: Client = .shared,
         temporaryDirectory: URL = FileManager.default.temporaryDirectory, delegate: (any BackgroundSessionDelegate)?,
@@ -118,17 +120,17 @@ public final class BackgroundSession: Sendable {
         facts.withLock { $0.reading = reading }
     }
 
-    /// Why the session could not be opened, for the program's log, where a program without its delegate's methods shows
+    /// The reason why the session could not be opened, for the program's log. A delegate without methods reports
     /// nothing.
     private static func obstacle(_ error: any Error, at client: Client) -> String {
         let reason = error.localizedDescription
-        let origin = "of the configuration's client or, with Client.shared, of"
+        let origin = "from the configuration's client or, with Client.shared, from"
         switch error {
-        case ClientError.badURL: return "\(reason) The URL is that \(origin) URLSESSION_URL."
+        case ClientError.badURL: return "\(reason) The URL comes \(origin) URLSESSION_URL."
         case let problem as Problem where problem.status == 401:
-            return "\(reason) The key is that \(origin) URLSESSION_KEY."
+            return "\(reason) The key comes \(origin) URLSESSION_KEY."
         case is Problem: return reason
-        default: return "no service answers at \(client.base) (\(reason)); the URL is that \(origin) URLSESSION_URL"
+        default: return "no service answers at \(client.base) (\(reason)); the URL comes \(origin) URLSESSION_URL"
         }
     }
 
@@ -141,17 +143,17 @@ public final class BackgroundSession: Sendable {
 
     // MARK: Properties
 
-    /// A copy of what the session was made with.
+    /// A copy of the session's configuration.
     public var configuration: BackgroundSessionConfiguration {
         let copy = BackgroundSessionConfiguration.background(withIdentifier: identifier)
         (copy.values, copy.client, copy.temporaryDirectory) = (values, client, temporaryDirectory)
         return copy
     }
 
-    /// Who is told; nil when the session is over.
+    /// The receiver of the messages; `nil` after the end of the session.
     public var delegate: (any BackgroundSessionDelegate)? { facts.withLock { $0.delegate } }
 
-    /// The app's words about the session. They are kept with it.
+    /// The app's description of the session, stored with it.
     public var sessionDescription: String? {
         get { facts.withLock { $0.description } }
         set {
@@ -163,29 +165,30 @@ public final class BackgroundSession: Sendable {
 
     // MARK: Tasks
 
-    /// Makes a download.
+    /// Creates a download.
     ///
-    /// - Parameter clientTaskId: As of ``downloadTask(with:clientTaskId:)``.
+    /// - Parameter clientTaskId: See ``downloadTask(with:clientTaskId:)``.
     public func downloadTask(with url: URL, clientTaskId: String? = nil) -> BackgroundSessionDownloadTask {
         downloadTask(with: URLRequest(url: url), clientTaskId: clientTaskId)
     }
 
-    /// Makes a download.
+    /// Creates a download.
     ///
     /// - Parameters:
-    ///   - request: URL, method, header fields, and what a POST sends. Timeouts and networks are the session's.
-    ///   - clientTaskId: A name of the app's under which the task exists once, however often it is made: the
-    ///     ``BackgroundSessionTask/taskIdentifier`` is made of it. Without one a fresh one is chosen. Where the task of
-    ///     that name is completed already, the delegate is told again how, with its file while the service has it.
+    ///   - request: URL, method, header fields, and the body of a POST. Timeouts and networks are the session's.
+    ///   - clientTaskId: The app's name of the task. The task exists once, however often it is created, and the
+    ///     ``BackgroundSessionTask/taskIdentifier`` is derived from the name. Without a name a fresh one is chosen. If
+    ///     the task of that name is completed, the delegate receives its result again, with its file while the service
+    ///     has it.
     public func downloadTask(with request: URLRequest, clientTaskId: String? = nil) -> BackgroundSessionDownloadTask {
         make(.download(request), request, clientTaskId) { BackgroundSessionDownloadTask(self, $0) }
     }
 
-    /// Makes a download that continues another one, which was cancelled or failed. The data can be used once, for 24 hours.
+    /// Creates a download that resumes a cancelled or failed one. The data can be used once, within 24 hours.
     ///
     /// - Parameter resumeData: The data of ``BackgroundSessionDownloadTask/cancel(byProducingResumeData:)``, or
-    ///   `downloadTaskResumeData` of the error of a task of this session. The task from the data of an error has the
-    ///   terms of the failed one, and begins at the first byte where the service has kept none.
+    ///   `downloadTaskResumeData` of the error of a task of this session. A task from the data of an error has the
+    ///   terms of the failed one, and begins at the first byte if the service has kept none.
     public func downloadTask(withResumeData resumeData: Data) -> BackgroundSessionDownloadTask {
         guard let failed = FailedDownload(resumeData), failed.session == identifier else {
             return make(.resumed(resumeData), nil, nil) { BackgroundSessionDownloadTask(self, $0) }
@@ -194,11 +197,11 @@ public final class BackgroundSession: Sendable {
         return make(draft, nil, nil) { BackgroundSessionDownloadTask(self, $0) }
     }
 
-    /// Makes an upload of a file. The request's own body is ignored; one that says GET is sent by PUT.
+    /// Creates an upload of a file. The request's own body is ignored, and GET becomes PUT.
     ///
-    /// The file has to stay until the service has the task, for which ``BackgroundSessionTask/number`` waits.
+    /// The file has to exist until the service has the task, for which ``BackgroundSessionTask/number`` waits.
     ///
-    /// - Parameter clientTaskId: As of ``downloadTask(with:clientTaskId:)``.
+    /// - Parameter clientTaskId: See ``downloadTask(with:clientTaskId:)``.
     public func uploadTask(
         with request: URLRequest, fromFile file: URL, clientTaskId: String? = nil
     ) -> BackgroundSessionUploadTask {
@@ -219,7 +222,7 @@ public final class BackgroundSession: Sendable {
             known.terms.clientTaskId = name
         }
         if facts.withLock({ $0.isOver }) {
-            warn(.taskOfEndedSession, "a task was made in a session that is over; it is not performed")
+            warn(.taskOfEndedSession, "a task was created in an invalidated session: it does not run")
         }
         let isRepeating = known.retryOf != nil
         let task = create(known)
@@ -231,7 +234,7 @@ public final class BackgroundSession: Sendable {
         return task
     }
 
-    /// The tasks that are not completed, those from before a relaunch included.
+    /// The unfinished tasks, including those from before a relaunch.
     public var allTasks: [BackgroundSessionTask] {
         get async {
             try? await Client.each { cursor in
@@ -246,7 +249,7 @@ public final class BackgroundSession: Sendable {
         }
     }
 
-    /// The tasks that are not completed, by what they are. Data tasks are not made here; there are none.
+    /// The unfinished tasks by type. There are no data tasks.
     public var tasks: ([BackgroundSessionDataTask], [BackgroundSessionUploadTask], [BackgroundSessionDownloadTask])
     {
         get async {
@@ -258,12 +261,12 @@ public final class BackgroundSession: Sendable {
         }
     }
 
-    /// Gives the tasks that are not completed.
+    /// Passes the unfinished tasks to the handler.
     public func getAllTasks(completionHandler: @escaping @Sendable ([BackgroundSessionTask]) -> Void) {
         Task { completionHandler(await allTasks) }
     }
 
-    /// Gives the tasks that are not completed, by what they are.
+    /// Passes the unfinished tasks to the handler by type.
     public func getTasksWithCompletionHandler(
         _ completionHandler:
             @escaping @Sendable (
@@ -278,7 +281,7 @@ public final class BackgroundSession: Sendable {
 
     // MARK: The end
 
-    /// Takes no more tasks, and ends when those that there are have finished.
+    /// Accepts no more tasks, and ends when the existing ones have finished.
     public func finishTasksAndInvalidate() { end { try await $0.finishTasksAndInvalidate($1) } }
 
     /// Cancels all tasks and ends.
@@ -292,7 +295,7 @@ public final class BackgroundSession: Sendable {
         }
     }
 
-    /// Empties the session's cookies and credentials and closes its connections.
+    /// Deletes the session's cookies and credentials and closes its connections.
     public func reset(completionHandler: @escaping @Sendable () -> Void) {
         Task {
             await reset()
@@ -300,12 +303,12 @@ public final class BackgroundSession: Sendable {
         }
     }
 
-    /// Empties the session's cookies and credentials and closes its connections.
+    /// Deletes the session's cookies and credentials and closes its connections.
     public func reset() async { _ = try? await insist { try await $0.resetSession($1) } }
 
-    /// Lets go of the session as the end of the process would: its tasks go on, and the app is launched for them.
+    /// Detaches from the session as the end of the process would: its tasks continue, and the app is launched for them.
     ///
-    /// What the delegate was told is acknowledged first. This object is of no use any more.
+    /// Delivered messages are acknowledged first. The object cannot be used afterwards.
     public func detach() async {
         let reading = facts.withLock { $0.reading }
         reading?.cancel()
@@ -331,10 +334,10 @@ public final class BackgroundSession: Sendable {
 
     // MARK: The service
 
-    /// The number of the session among those that had its identifier.
+    /// The incarnation of the session.
     var incarnation: Int64 { get async throws { try await opening.value.incarnation } }
 
-    /// Calls the service once the session is open, again and again while it is away.
+    /// Calls the service once the session is open, with retries while the service is away.
     func insist<Answer: Sendable>(
         _ call: @escaping @Sendable (Client, _ session: String) async throws -> Answer
     ) async throws -> Answer {

@@ -1,7 +1,7 @@
 public import Foundation
 public import Wire
 
-/// What a ``BackgroundSession`` is made with: Apple's properties, the service's own, and which service it is.
+/// The configuration of a ``BackgroundSession``: Apple's properties, the service's own, and the service itself.
 ///
 ///     let configuration = BackgroundSessionConfiguration.background(withIdentifier: "com.example.downloads")
 ///     configuration.isDiscretionary = true
@@ -9,25 +9,26 @@ public import Wire
 ///
 /// It has every member of ``Wire/SessionConfiguration`` under its own name: `isDiscretionary`,
 /// `sessionSendsLaunchEvents`, `timeoutIntervalForRequest`, `allowsCellularAccess`, `retryPolicy` and the rest. The
-/// service freezes them when the session is created. A session made later with other values becomes invalid with
-/// `configuration-mismatch`; one that leaves them all at their defaults takes the session as it is.
+/// service freezes them when the session is created. A session object with other values becomes invalid with
+/// `configuration-mismatch`; one with all defaults accepts the existing session.
 @dynamicMemberLookup
 public final class BackgroundSessionConfiguration {
-    /// The name of the session, unique among the app's.
+    /// The name of the session, unique in the app.
     public let identifier: String?
 
     /// The members that the service freezes.
     public var values = SessionConfiguration()
 
-    /// The service, and whose key is used.
+    /// The service and the app's key.
     public var client = Client.shared
 
-    /// Where finished downloads lie until the delegate moves them. On the disk of their destination a move is a rename.
+    /// The folder of finished downloads until the delegate moves them. On the disk of their destination a move is a
+    /// rename.
     public var temporaryDirectory = FileManager.default.temporaryDirectory
 
     private init(identifier: String) { self.identifier = identifier }
 
-    /// Makes the configuration of a background session.
+    /// Creates the configuration of a background session.
     public static func background(withIdentifier identifier: String) -> BackgroundSessionConfiguration {
         BackgroundSessionConfiguration(identifier: identifier)
     }
@@ -39,8 +40,8 @@ public final class BackgroundSessionConfiguration {
 }
 
 extension Client {
-    /// The client of a program that says nothing else: the service at `URLSESSION_URL`, else `http://127.0.0.1:8080`,
-    /// with the key `URLSESSION_KEY`, else `dev`.
+    /// The default client: the service at `URLSESSION_URL`, else `http://127.0.0.1:8080`, with the key
+    /// `URLSESSION_KEY`, else `dev`.
     public static let shared: Client = {
         let environment = ProcessInfo.processInfo.environment
         return Client(

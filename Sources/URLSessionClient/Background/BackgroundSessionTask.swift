@@ -6,16 +6,16 @@ public import Wire
     public import FoundationNetworking
 #endif
 
-/// A task of a ``BackgroundSession``: a download or an upload that the service does.
+/// A task of a ``BackgroundSession``: a download or an upload that the service performs.
 ///
-/// As with Apple it is suspended until ``resume()``, which hands it over to the service. From then on it no longer needs
-/// this process. Handing over takes a moment and is tried until it succeeds; ``number`` waits for it.
+/// As with Apple, it is suspended until ``resume()``, which hands it over to the service. It then no longer needs this
+/// process. The handover is retried until it succeeds; ``number`` waits for it.
 ///
-/// A class with subclasses cannot be checked to be `Sendable`: what this one has are constants and a lock.
+/// The compiler cannot check a class with subclasses to be `Sendable`. This one has only constants and a lock.
 public class BackgroundSessionTask: @unchecked Sendable {
-    /// Where a task stands, as in `URLSessionTask.State`.
+    /// The state of a task, as in `URLSessionTask.State`.
     public enum State: Int, Sendable, Hashable {
-        /// Runs, or waits to.
+        /// Runs or is queued.
         case running
         /// Waits for ``BackgroundSessionTask/resume()``.
         case suspended
@@ -24,21 +24,21 @@ public class BackgroundSessionTask: @unchecked Sendable {
         case completed
     }
 
-    /// The ``priority`` of what can wait.
+    /// The ``priority`` of tasks that can wait.
     public static let lowPriority: Float = 0.25
-    /// The ``priority`` of a task that is not told another.
+    /// The default ``priority``.
     public static let defaultPriority: Float = 0.5
-    /// The ``priority`` of what is wanted first.
+    /// The ``priority`` of urgent tasks.
     public static let highPriority: Float = 0.75
 
     /// The number of the task, unique in its session and the same after a relaunch.
     ///
-    /// It is chosen here and travels as the task's `clientTaskId`, so that it is known at once. The service has a
-    /// ``number`` of its own for it. The identifier of a task made from the resume data of a failed one is made of the
-    /// failed one's number.
+    /// It is chosen here and sent as the task's `clientTaskId`, so that it is known at once. The service has its own
+    /// ``number``. The identifier of a task from the resume data of a failed one is derived from the failed task's
+    /// number.
     public let taskIdentifier: Int
 
-    /// How far the task is. To cancel, pause or resume it does the same to the task.
+    /// The progress of the task. Cancelling, pausing or resuming it does the same to the task.
     public let progress = Progress(totalUnitCount: -1)
 
     let session: BackgroundSession
@@ -51,7 +51,7 @@ public class BackgroundSessionTask: @unchecked Sendable {
         var retryOf: Int64?
         /// The service's number, once it has the task.
         var number: Int64?
-        /// What is to be handed over; nil when the service has it, or is being told.
+        /// The draft to hand over; `nil` when the service has the task or is receiving it.
         var draft: Draft?
         var terms = TaskTerms()
         var originalRequest: URLRequest?
@@ -63,14 +63,14 @@ public class BackgroundSessionTask: @unchecked Sendable {
         var expectedToReceive: Int64?
         var sent: Int64 = 0
         var expectedToSend: Int64?
-        /// Why the content could not be fetched from the service.
+        /// The reason why the content could not be fetched from the service.
         var loss: (any Error)?
         /// Whether the app cancelled the task for its resume data, and the data.
         var producesResumeData = false
         var resumeData: Data?
         /// The readers of ``BackgroundSessionTask/progressUpdates``.
         var watchers: [UUID: AsyncStream<ProgressUpdate>.Continuation] = [:]
-        /// What the service is told next waits for this.
+        /// The last step, for which the next call of the service waits.
         var lastStep: Task<Void, Never>?
     }
 
@@ -82,14 +82,14 @@ public class BackgroundSessionTask: @unchecked Sendable {
         progress.isCancellable = true
         progress.isPausable = true
         progress.cancellationHandler = { [weak self] in self?.cancel() }
-        // They may be called later, when it is otherwise again.
+        // The handlers may run later, when the state has changed again.
         progress.pausingHandler = { [weak self] in if let self, progress.isPaused { suspend() } }
         progress.resumingHandler = { [weak self] in if let self, !progress.isPaused { resume() } }
     }
 
-    // MARK: What can be done
+    // MARK: Commands
 
-    /// Starts the task, or lets it go on.
+    /// Starts or resumes the task.
     public func resume() {
         let isChange = facts.withLock { facts in
             guard facts.state == .suspended else { return false }
@@ -104,7 +104,7 @@ public class BackgroundSessionTask: @unchecked Sendable {
         }
     }
 
-    /// Stops the task. What has arrived is kept, and timeouts stand still.
+    /// Stops the task. Received bytes are kept, and timeouts are paused.
     public func suspend() {
         let isChange = facts.withLock { facts in
             guard facts.state == .running else { return false }
@@ -116,13 +116,13 @@ public class BackgroundSessionTask: @unchecked Sendable {
         then { task in await task.tell { try await $0.command(.suspend, task: $1, in: $2) } }
     }
 
-    /// Ends the task. It returns at once; the task then completes with `URLError.cancelled`.
+    /// Ends the task. The method returns at once; the task then completes with `URLError.cancelled`.
     public func cancel() {
         guard beginCancelling() else { return }
         then { task in await task.tell { try await $0.command(.cancel, task: $1, in: $2) } }
     }
 
-    /// - Returns: Whether there is something to be cancelled at the service.
+    /// - Returns: Whether there is a task to cancel at the service.
     func beginCancelling() -> Bool {
         let (isChange, isLocal) = facts.withLock { facts in
             guard facts.state == .running || facts.state == .suspended else { return (false, false) }
@@ -133,16 +133,16 @@ public class BackgroundSessionTask: @unchecked Sendable {
         return isChange && !isLocal
     }
 
-    // MARK: What it is
+    // MARK: State
 
-    /// Where the task stands.
+    /// The state of the task.
     public var state: State { facts.withLock { $0.state } }
 
-    /// The service's number of the task, under which every other client knows it. Waits until the service has the task.
+    /// The service's number of the task, which other clients use. Waits until the service has the task.
     ///
     /// A task that was not resumed is handed over suspended.
     ///
-    /// - Throws: A `URLError` where the service refused the task, or its file could not be read.
+    /// - Throws: A `URLError` if the service refused the task, or its file could not be read.
     public var number: Int64 {
         get async throws {
             then { task in _ = await task.handOver(as: .suspended) }
@@ -154,22 +154,22 @@ public class BackgroundSessionTask: @unchecked Sendable {
         }
     }
 
-    /// The app's name for the task, under which it exists once in its session.
+    /// The app's name of the task, unique in its session.
     public var clientTaskId: String? { facts.withLock { $0.terms.clientTaskId } }
 
-    /// The request as it was given. Of a task from before a relaunch secret header fields are hidden.
+    /// The request at creation. Secret header fields of a task from before a relaunch are hidden.
     public var originalRequest: URLRequest? { facts.withLock { $0.originalRequest } }
 
     /// The request after redirects and changes.
     public var currentRequest: URLRequest? { facts.withLock { $0.currentRequest ?? $0.originalRequest } }
 
-    /// The server's answer, once the task is completed: an `HTTPURLResponse`.
+    /// The server's response after completion: an `HTTPURLResponse`.
     public var response: URLResponse? { facts.withLock { $0.response } }
 
-    /// Why the task failed; nil while it has not, and for every answer of a server.
+    /// The error of a failed task; `nil` before, and for every response of a server.
     public var error: (any Error)? { facts.withLock { $0.error } }
 
-    /// Bytes of content that arrived.
+    /// Bytes of content that were received.
     public var countOfBytesReceived: Int64 { facts.withLock { $0.received } }
 
     /// The length of the content in bytes, -1 if it is unknown.
@@ -181,12 +181,12 @@ public class BackgroundSessionTask: @unchecked Sendable {
     /// The length of the body in bytes, -1 if it is unknown.
     public var countOfBytesExpectedToSend: Int64 { facts.withLock { $0.expectedToSend ?? -1 } }
 
-    // MARK: What can be said about it
+    // MARK: Terms
 
-    /// What the service can do beyond Apple: digests, segments, mirrors, destinations, groups, metadata.
+    /// The features of the service beyond Apple's: digests, segments, mirrors, destinations, groups, metadata.
     ///
-    /// To be set before the task is handed over; later changes reach the service only through the properties below. The
-    /// ``clientTaskId`` is given where the task is made, and stays.
+    /// Set them before the handover; later changes reach the service only through the properties below. The
+    /// ``clientTaskId`` is fixed at creation.
     public var terms: TaskTerms {
         get { facts.withLock { $0.terms } }
         set {
@@ -198,13 +198,13 @@ public class BackgroundSessionTask: @unchecked Sendable {
         }
     }
 
-    /// How soon the task should get its turn among others, 0 to 1.
+    /// The priority among other tasks, 0 to 1.
     public var priority: Float {
         get { Float(terms.priority) }
         set { set({ $0.priority = Double(newValue) }, TaskChange { $0.priority = Double(newValue) }) }
     }
 
-    /// The app's words about the task. They are kept with it.
+    /// The app's description of the task, stored with it.
     public var taskDescription: String? {
         get { terms.taskDescription }
         set {
@@ -213,7 +213,7 @@ public class BackgroundSessionTask: @unchecked Sendable {
         }
     }
 
-    /// When the task may begin at the earliest.
+    /// The earliest begin of the task.
     public var earliestBeginDate: Date? {
         get { terms.earliestBeginDate.flatMap { Date(rfc3339: $0) } }
         set {
@@ -223,13 +223,13 @@ public class BackgroundSessionTask: @unchecked Sendable {
         }
     }
 
-    /// The app's guess of how much will be sent, -1 for none. To be set before the task is handed over.
+    /// The app's estimate of the bytes to send, -1 for none. Set it before the handover.
     public var countOfBytesClientExpectsToSend: Int64 {
         get { terms.countOfBytesClientExpectsToSend ?? -1 }
         set { set({ $0.countOfBytesClientExpectsToSend = newValue < 0 ? nil : newValue }, nil) }
     }
 
-    /// The app's guess of how much will be received, -1 for none. To be set before the task is handed over.
+    /// The app's estimate of the bytes to receive, -1 for none. Set it before the handover.
     public var countOfBytesClientExpectsToReceive: Int64 {
         get { terms.countOfBytesClientExpectsToReceive ?? -1 }
         set { set({ $0.countOfBytesClientExpectsToReceive = newValue < 0 ? nil : newValue }, nil) }
@@ -256,22 +256,22 @@ extension BackgroundSessionTask: Hashable, CustomStringConvertible {
     }
 }
 
-/// A task whose answer comes to the delegate as data: an upload.
+/// A task whose response is delivered to the delegate as data: an upload.
 public class BackgroundSessionDataTask: BackgroundSessionTask, @unchecked Sendable {}
 
 /// A task that sends a file.
 ///
-/// The file is read when the task is handed over, and is not needed any more afterwards.
+/// The file is read during the handover, and is not needed afterwards.
 public final class BackgroundSessionUploadTask: BackgroundSessionDataTask, @unchecked Sendable {}
 
-/// A task whose content becomes a file.
+/// A task whose content is delivered as a file.
 public final class BackgroundSessionDownloadTask: BackgroundSessionTask, @unchecked Sendable {
-    /// The name that the server suggests for the file, without a path, once the content is here; nil where it suggests none.
+    /// The file name that the server suggests, without a path, once the content has arrived; `nil` if it suggests none.
     public var suggestedFilename: String? { facts.withLock { $0.suggestedFilename } }
 
-    /// Ends the task so that another can go on from there: ``BackgroundSession/downloadTask(withResumeData:)``.
+    /// Ends the task so that another one can resume it: ``BackgroundSession/downloadTask(withResumeData:)``.
     ///
-    /// - Parameter completionHandler: Gets nil where the download cannot be continued.
+    /// - Parameter completionHandler: Receives `nil` if the download cannot be resumed.
     public func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         guard beginCancelling() else { return completionHandler(nil) }
         facts.withLock { $0.producesResumeData = true }
@@ -283,9 +283,9 @@ public final class BackgroundSessionDownloadTask: BackgroundSessionTask, @unchec
         }
     }
 
-    /// Ends the task so that another can go on from there.
+    /// Ends the task so that another one can resume it.
     ///
-    /// - Returns: nil where the download cannot be continued.
+    /// - Returns: `nil` if the download cannot be resumed.
     public func cancelByProducingResumeData() async -> Data? {
         await withCheckedContinuation { continuation in
             cancel(byProducingResumeData: { continuation.resume(returning: $0) })

@@ -5,13 +5,13 @@ import Wire
     public import FoundationNetworking
 #endif
 
-/// How a task went, as `URLSessionTaskMetrics` tells it.
+/// The metrics of a task, as in `URLSessionTaskMetrics`.
 public struct BackgroundSessionTaskMetrics: Sendable {
     /// From creation to completion.
     public let taskInterval: DateInterval
-    /// How many redirects were followed.
+    /// The number of followed redirects.
     public let redirectCount: Int
-    /// The requests and their answers: attempts, redirects and authentication. The latest, if there were many.
+    /// The requests and their responses: attempts, redirects and authentication. The latest ones if there were many.
     public let transactionMetrics: [BackgroundSessionTaskTransactionMetrics]
 
     init(_ metrics: TaskMetrics, of task: BackgroundSessionTask) {
@@ -22,7 +22,7 @@ public struct BackgroundSessionTaskMetrics: Sendable {
         taskInterval = DateInterval(start: start, duration: max(0, metrics.taskInterval.duration))
         redirectCount = Int(metrics.redirectCount)
         transactionMetrics = metrics.transactionMetrics.enumerated().map { place, metrics in
-            // A redirect may change the method, and only that of the first and of the last request are known.
+            // A redirect may change the method, and only the methods of the first and the last request are known.
             let method = metrics.url == last?.url?.absoluteString ? last?.httpMethod : first?.httpMethod
             return BackgroundSessionTaskTransactionMetrics(
                 metrics, method: method, response: place == count - 1 ? response : nil)
@@ -30,59 +30,61 @@ public struct BackgroundSessionTaskMetrics: Sendable {
     }
 }
 
-/// One request and its answer, as `URLSessionTaskTransactionMetrics` tells it.
+/// One request and its response, as in `URLSessionTaskTransactionMetrics`.
 ///
-/// A date is nil where the step was not needed, such as a look-up on a connection that was there before.
+/// A date is `nil` if the step was not needed, such as a look-up for an existing connection.
 public struct BackgroundSessionTaskTransactionMetrics: Sendable {
-    /// The request: URL and method. Its header fields and its body are those of the task and are not repeated here.
+    /// The URL and method of the request. Its header fields and its body are the task's and are not repeated here.
     public let request: URLRequest
-    /// The response, an `HTTPURLResponse`; `nil` where none came.
+    /// The response, an `HTTPURLResponse`; `nil` if none arrived.
     ///
-    /// It has URL, status and protocol. The last one has the header fields of the task's response besides.
+    /// It has URL, status and protocol. The last one also has the header fields of the task's response.
     public let response: URLResponse?
-    /// Where it went.
+    /// The URL of the request.
     public let url: URL?
-    /// The server's status.
+    /// The status of the response.
     public var statusCode: Int? { metrics.statusCode.map { Int($0) } }
-    /// Why it ended early, in words.
+    /// The error that ended it early, in words.
     public var error: String? { metrics.error }
-    /// From which byte of the content on.
+    /// The offset of the first requested byte of the content.
     public var offset: Int64 { metrics.offset }
 
-    /// When it began.
+    /// The beginning of the exchange.
     public var fetchStartDate: Date? { Self.date(metrics.fetchStartDate) }
-    /// When the look-up of the name began.
+    /// The beginning of the host look-up.
     public var domainLookupStartDate: Date? { Self.date(metrics.domainLookupStartDate) }
-    /// When the look-up of the name ended.
+    /// The end of the host look-up.
     public var domainLookupEndDate: Date? { Self.date(metrics.domainLookupEndDate) }
-    /// When the connection was begun.
+    /// The beginning of the connection attempt.
     public var connectStartDate: Date? { Self.date(metrics.connectStartDate) }
-    /// When TLS began.
+    /// The beginning of the TLS handshake.
     public var secureConnectionStartDate: Date? { Self.date(metrics.secureConnectionStartDate) }
-    /// When TLS was ready.
+    /// The end of the TLS handshake.
     public var secureConnectionEndDate: Date? { Self.date(metrics.secureConnectionEndDate) }
-    /// When the connection was ready.
+    /// The end of the connection attempt.
     public var connectEndDate: Date? { Self.date(metrics.connectEndDate) }
-    /// When the first byte was sent.
+    /// The time of the first sent byte.
     public var requestStartDate: Date? { Self.date(metrics.requestStartDate) }
-    /// When the last byte was sent.
+    /// The time of the last sent byte.
     public var requestEndDate: Date? { Self.date(metrics.requestEndDate) }
-    /// When the first byte came.
+    /// The time of the first received byte.
     public var responseStartDate: Date? { Self.date(metrics.responseStartDate) }
-    /// When the last byte came.
+    /// The time of the last received byte.
     public var responseEndDate: Date? { Self.date(metrics.responseEndDate) }
 
     /// `http/1.1` or `h2`.
     public var networkProtocolName: String? { metrics.networkProtocolName }
     /// `TLSv1.2` or `TLSv1.3`.
     public var negotiatedTLSProtocolVersion: String? { metrics.negotiatedTLSProtocolVersion }
-    /// As OpenSSL names it, `TLS_AES_256_GCM_SHA384`.
+    /// OpenSSL's name of the cipher suite, such as `TLS_AES_256_GCM_SHA384`.
     public var negotiatedTLSCipherSuite: String? { metrics.negotiatedTLSCipherSuite }
-    /// Where the response came from. The service caches none.
-    public var resourceFetchType: ResourceFetchType { .networkLoad }
-    /// Whether the connection was there before.
+    /// The origin of the response.
+    public var resourceFetchType: ResourceFetchType {
+        metrics.resourceFetchType == .localCache ? .localCache : .networkLoad
+    }
+    /// Whether the connection existed before.
     public var isReusedConnection: Bool { metrics.isReusedConnection }
-    /// Whether it went through a proxy.
+    /// Whether a proxy was used.
     public var isProxyConnection: Bool { metrics.isProxyConnection }
     /// The service's address.
     public var localAddress: String? { metrics.localAddress }
@@ -97,12 +99,12 @@ public struct BackgroundSessionTaskTransactionMetrics: Sendable {
     public var countOfRequestHeaderBytesSent: Int64 { metrics.countOfRequestHeaderBytesSent }
     /// Bytes of the request's body.
     public var countOfRequestBodyBytesSent: Int64 { metrics.countOfRequestBodyBytesSent }
-    /// Bytes of the answer's head.
+    /// Bytes of the response's head.
     public var countOfResponseHeaderBytesReceived: Int64 { metrics.countOfResponseHeaderBytesReceived }
-    /// Bytes of the answer's body.
+    /// Bytes of the response's body.
     public var countOfResponseBodyBytesReceived: Int64 { metrics.countOfResponseBodyBytesReceived }
 
-    /// Where a response comes from, as Apple numbers it.
+    /// The origin of a response, with Apple's numbers.
     public enum ResourceFetchType: Int, Sendable {
         case unknown, networkLoad, serverPush, localCache
     }

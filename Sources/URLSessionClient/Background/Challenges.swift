@@ -6,8 +6,8 @@ import Wire
     import FoundationNetworking
 #endif
 
-// Challenges and credentials in Apple's shape. The subclasses carry the service's values, so that a delegate of either
-// shape is asked through one method and loses nothing.
+// Challenges and credentials in Apple's shape. The subclasses contain the service's values, so that one method serves
+// delegates of either shape without loss.
 
 /// A question of the service as Apple's challenge.
 final class ServiceChallenge: URLAuthenticationChallenge, @unchecked Sendable {
@@ -30,7 +30,7 @@ final class ServiceChallenge: URLAuthenticationChallenge, @unchecked Sendable {
 
     required init?(coder: NSCoder) { nil }
 
-    /// The other way to answer, which Apple has for challenges of `URLConnection` and still declares.
+    /// The sender, Apple's older way to answer challenges of `URLConnection`, which is still declared.
     private final class Sender: NSObject, URLAuthenticationChallengeSender, Sendable {
         let answer: Answer
 
@@ -54,7 +54,7 @@ final class ServiceChallenge: URLAuthenticationChallenge, @unchecked Sendable {
     }
 }
 
-/// A credential of the service as Apple's.
+/// A credential of the service in Apple's shape.
 final class ServiceCredential: URLCredential, @unchecked Sendable {
     let credential: Credential
 
@@ -69,7 +69,7 @@ final class ServiceCredential: URLCredential, @unchecked Sendable {
 }
 
 extension Credential {
-    /// The credential for the service; `nil` without a user and a password, which alone can be read from Apple's type.
+    /// The credential for the service; `nil` without a user and a password, because Apple's type reveals nothing else.
     init?(_ credential: URLCredential) {
         if let own = credential as? ServiceCredential {
             self = own.credential
@@ -80,7 +80,7 @@ extension Credential {
             switch credential.persistence {
             case .none: .none
             case .forSession: .forSession
-            // `synchronizable` is for the user's other devices. The service is that place already.
+            // `synchronizable` is for the user's other devices. The service already serves all of them.
             default: .permanent
             }
         self.init(user: user, password: password, persistence: persistence)
@@ -102,7 +102,7 @@ extension URLProtectionSpace {
             authenticationMethod: method)
     }
 
-    /// Apple's name of the method. Bearer has none there and keeps the service's word.
+    /// Apple's name of the method. Bearer has none, and keeps the service's word.
     private static func name(of method: AuthenticationMethod) -> String {
         switch method {
         case .basic: NSURLAuthenticationMethodHTTPBasic
@@ -116,10 +116,10 @@ extension URLProtectionSpace {
 }
 
 extension BackgroundSession {
-    /// Hands over the decision of a delegate of Apple's shape.
+    /// Sends the decision of a delegate of Apple's shape.
     ///
-    /// A credential that cannot answer the challenge becomes default handling. The service would refuse it, and the task
-    /// would wait for another answer.
+    /// A credential that cannot answer the challenge becomes default handling. Otherwise the service would refuse it,
+    /// and the task would wait for another answer.
     func answer(
         _ disposition: AuthChallengeDisposition, _ credential: URLCredential?, to challenge: AuthenticationChallenge,
         with completionHandler: @Sendable (AuthChallengeDisposition, Credential?) -> Void

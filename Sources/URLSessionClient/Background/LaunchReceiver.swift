@@ -2,18 +2,18 @@ import Foundation
 import Synchronization
 public import Wire
 
-/// What the app is told when it is launched, as in Apple's `UIApplicationDelegate`. Both methods are optional.
+/// The receiver of the app's launches, as in Apple's `UIApplicationDelegate`. Both methods are optional.
 @MainActor
 public protocol LaunchDelegate: AnyObject, Sendable {
-    /// A session has something to handle. Make its ``BackgroundSession``, if there is none, and keep the completion
+    /// A session has events to handle. Create its ``BackgroundSession``, if there is none, and keep the completion
     /// handler until ``BackgroundSessionDelegate/urlSessionDidFinishEvents(forBackgroundURLSession:)``; then call it.
     ///
-    /// A launch comes again when its handler was not called within the webhook's `launchDeadline`.
+    /// The launch is repeated if its handler was not called within the webhook's `launchDeadline`.
     func application(
         _ application: LaunchReceiver, handleEventsForBackgroundURLSession identifier: String,
         completionHandler: @escaping @Sendable () -> Void)
 
-    /// Time to fetch. Call the completion handler within 30 s.
+    /// A fetch is due. Call the completion handler within 30 s.
     func application(
         _ application: LaunchReceiver,
         performFetchWithCompletionHandler completionHandler: @escaping @Sendable (BackgroundFetchResult) -> Void)
@@ -35,37 +35,38 @@ extension LaunchDelegate {
     }
 }
 
-/// What came of a fetch, as in `UIBackgroundFetchResult`.
+/// The result of a fetch, as in `UIBackgroundFetchResult`.
 public typealias BackgroundFetchResult = LaunchCompletion.FetchResult
 
-/// Turns the service's webhooks into launches of the app. It fits every HTTP server: give it what came, send what it says.
+/// Converts the service's webhooks to launches of the app. It works with every HTTP server: pass it each request, and
+/// send its response.
 ///
 ///     let receiver = try LaunchReceiver(secrets: [secret], delegate: app)
 ///     // in the handler of POST /launches:
 ///     let answer = await receiver.respond(to: headers, body: body)
 ///
-/// It believes only what the service signed. It answers at once, calls the delegate on the main actor, and tells the
-/// service when the delegate has called its completion handler.
+/// It accepts only requests that the service signed. It responds at once, calls the delegate on the main actor, and
+/// completes the launch when the delegate has called its completion handler.
 public final class LaunchReceiver: Sendable {
-    /// What the server should answer.
+    /// The response that the server should send.
     public struct Response: Sendable, Hashable {
-        /// The status: 204 for what is believed, 401 for what is not signed, 400 for what cannot be read.
+        /// The status: 204 if the request is accepted, 401 if it is not signed, 400 if it cannot be read.
         public let status: Int
-        /// Why, for a person; empty for 204.
+        /// The reason in words; empty for 204.
         public let reason: String
     }
 
-    /// The service, and whose key is used. The sessions that are launched should have the same client.
+    /// The service and the app's key. The launched sessions should have the same client.
     public let client: Client
     private let webhook: Webhook
     private let delegate: any LaunchDelegate
 
-    /// Makes a receiver.
+    /// Creates a receiver.
     ///
     /// - Parameters:
-    ///   - client: The client that the app's sessions have.
+    ///   - client: The client of the app's sessions.
     ///   - secrets: The app's webhook secret, `whsec_…`; during a rotation the old one and the new one.
-    ///   - delegate: Who is told. It is held.
+    ///   - delegate: The receiver of the launches. It is retained.
     public init(
         client: Client = .shared, secrets: [String], delegate: any LaunchDelegate
     ) throws(WebhookError) {
@@ -74,10 +75,10 @@ public final class LaunchReceiver: Sendable {
         webhook = try Webhook(secrets: secrets)
     }
 
-    /// Takes a request of the service.
+    /// Handles a request of the service.
     ///
     /// - Parameters:
-    ///   - headers: Its header fields; names in any case.
+    ///   - headers: Its header fields, with names in any case.
     ///   - body: Its body, byte for byte.
     public func respond(to headers: [String: String], body: some Sequence<UInt8>) async -> Response {
         let bytes = Array(body)
@@ -110,7 +111,7 @@ public final class LaunchReceiver: Sendable {
     private func handleEvents(_ launch: WebhookPayload.HandleEvents) async {
         let (client, identifier, launchId) = (client, launch.sessionIdentifier, launch.launchId)
         await delegate.application(self, handleEventsForBackgroundURLSession: identifier) {
-            // What no session object has told its delegate stays for the next launch.
+            // Messages that no session object has delivered stay for the next launch.
             let told = client.openSessions[identifier]?.facts.withLock { $0.told } ?? 0
             Self.insist { _ = try await client.completeLaunch(launchId, through: told) }
         }
@@ -126,13 +127,13 @@ public final class LaunchReceiver: Sendable {
             })
     }
 
-    /// Calls the service for a minute and a half at most; a launch that is not completed comes again.
+    /// Retries a call of the service for a minute and a half. A launch without a completion is repeated anyway.
     private static func insist(_ call: @escaping @Sendable () async throws -> Void) {
         Task { try await Patience.insist(limit: 10, call) }
     }
 }
 
 extension LaunchReceiver.Response {
-    /// The answer to a webhook that is not believed.
+    /// The response to a refused webhook.
     init(_ error: WebhookError) { self.init(status: error == .unreadable ? 400 : 401, reason: "\(error)") }
 }

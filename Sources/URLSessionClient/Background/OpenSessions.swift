@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The session objects of a client in this process, by identifier, so that a launch finds the one it is for.
+/// The session objects of a client in this process by identifier, so that a launch finds its session.
 ///
 /// Copies of a client share it.
 final class OpenSessions: Sendable {
@@ -10,7 +10,7 @@ final class OpenSessions: Sendable {
 
     private let entries = Mutex<[String: Entry]>([:])
 
-    /// Of several with one identifier the latest counts.
+    /// Of several objects with one identifier the latest counts.
     func add(_ session: BackgroundSession) { entries.withLock { $0[session.identifier] = Entry(session: session) } }
 
     func remove(_ session: BackgroundSession) {

@@ -2,26 +2,26 @@ import Foundation
 import Synchronization
 
 extension BackgroundSessionTask {
-    /// How far a task is at a moment.
+    /// The progress of a task at one time.
     public struct ProgressUpdate: Sendable, Hashable {
-        /// The bytes of content that arrived, or the bytes of an upload that were sent.
+        /// The received bytes of content, or the sent bytes of an upload.
         public let completedUnitCount: Int64
-        /// The bytes there will be; `nil` while that is unknown.
+        /// The total number of bytes; `nil` while it is unknown.
         public let totalUnitCount: Int64?
 
-        /// The share of the bytes that is done, from 0 to 1; `nil` while the total is unknown.
+        /// The fraction of the bytes, from 0 to 1; `nil` while the total is unknown.
         public var fractionCompleted: Double? {
             guard let totalUnitCount else { return nil }
             return totalUnitCount > 0 ? min(1, Double(completedUnitCount) / Double(totalUnitCount)) : 1
         }
     }
 
-    /// The progress of the task: how far the task is now, then each change, until the task is completed.
+    /// The progress of the task: the current state, then each change, until the task is completed.
     ///
     ///     for await update in task.progressUpdates { show(update.fractionCompleted) }
     ///
-    /// A reader that is slower than the task gets the newest update only. The sequence of a completed task has one
-    /// element. It also ends when the session does.
+    /// A reader that is slower than the task gets only the newest update. The sequence of a completed task has one
+    /// element. It also ends with the session.
     public var progressUpdates: AsyncStream<ProgressUpdate> {
         let (updates, watcher) = AsyncStream.makeStream(of: ProgressUpdate.self, bufferingPolicy: .bufferingNewest(1))
         let key = UUID()
@@ -42,7 +42,7 @@ extension BackgroundSessionTask {
             : ProgressUpdate(completedUnitCount: facts.received, totalUnitCount: facts.expectedToReceive)
     }
 
-    /// Ends the sequences of all readers. They are finished without the lock, which their termination takes.
+    /// Ends the sequences of all readers. They are finished outside the lock, which their termination acquires.
     func endProgressUpdates() {
         let watchers = facts.withLock { facts in
             defer { facts.watchers.removeAll() }

@@ -6,9 +6,9 @@ import Wire
     import FoundationNetworking
 #endif
 
-/// The resume data of a failed download: which task failed. The service repeats it, with the bytes that it kept.
+/// The resume data of a failed download: the identity of the task. The service repeats it with the kept bytes.
 ///
-/// The resume data of a cancelled download are the service's own text.
+/// The resume data of a cancelled download is the service's own text.
 struct FailedDownload: Sendable, Hashable {
     let session: String
     let incarnation: Int64
@@ -34,11 +34,11 @@ struct FailedDownload: Sendable, Hashable {
 }
 
 extension BackgroundSession {
-    /// The resume data that the error of a task holds, if any.
+    /// The resume data for the error of a task, if any.
     ///
-    /// A task that the app cancelled has resume data only where the app asked for them.
+    /// A task that the app cancelled has resume data only if the app requested it.
     func resumeData(of task: BackgroundSessionTask, after error: TaskError) async -> Data? {
-        // What a policy forbids, a repetition does not change.
+        // A repetition cannot change what a policy forbids.
         guard task is BackgroundSessionDownloadTask, error.policy == nil else { return nil }
         if URLError.Code(rawValue: Int(error.code)) == .cancelled, error.backgroundTaskCancelledReason == nil {
             let step = task.facts.withLock { $0.producesResumeData ? $0.lastStep : nil }
@@ -53,7 +53,7 @@ extension BackgroundSession {
 
     // MARK: Tasks that repeat others
 
-    /// The number of a task that repeats another is known: its events are told by it.
+    /// Records the number of a task that repeats another. Its events have this number.
     func knowsNumber(of task: BackgroundSessionTask, _ number: Int64) {
         let key = Self.key(clientTaskId: nil, number: number)
         let old = task.facts.withLock { facts in
@@ -67,9 +67,10 @@ extension BackgroundSession {
         }
     }
 
-    /// Waits until the service has answered about each task that repeats another.
+    /// Waits until the service has responded about each task that repeats another.
     ///
-    /// The service chooses the number of such a task, which has no other name. Its events may arrive before the answer.
+    /// The service chooses the number of such a task, which has no other name. Its events may arrive before the
+    /// response.
     func waitForRepeatingTasks() async {
         let steps = facts.withLock { $0.repeating }.compactMap { task in task.facts.withLock { $0.lastStep } }
         for step in steps { await step.value }
@@ -77,7 +78,7 @@ extension BackgroundSession {
 }
 
 extension Client {
-    /// Makes a new task of a completed one, the same for each call with the same key.
+    /// Creates a new task from a completed one. Calls with the same key return the same task.
     func retry(_ number: Int64, in session: String, idempotencyKey: String) async throws -> SessionTask {
         let request = try request(
             "POST", ["v1", "sessions", session, "tasks", String(number), "retry"],
@@ -87,7 +88,7 @@ extension Client {
 }
 
 extension URLError {
-    /// The error of a task, with Apple's code, the service's own words, and the resume data of a download.
+    /// The error of a task, with Apple's code, the service's description, and the resume data of a download.
     init(_ error: TaskError, resumeData: Data? = nil) {
         var info: [String: Any] = [
             NSLocalizedDescriptionKey: error.localizedDescription, NSUnderlyingErrorKey: error,
@@ -105,13 +106,13 @@ extension URLError {
     private static let resumeDataKey = "NSURLSessionDownloadTaskResumeData"
 
     #if canImport(FoundationNetworking)
-        /// The data for ``BackgroundSession/downloadTask(withResumeData:)``; `nil` where the error has none.
+        /// The data for ``BackgroundSession/downloadTask(withResumeData:)``; `nil` if the error has none.
         ///
         /// A failed download has resume data for 24 hours. A download that the app cancelled has resume data only after
         /// ``BackgroundSessionDownloadTask/cancel(byProducingResumeData:)``.
         public var downloadTaskResumeData: Data? { userInfo[Self.resumeDataKey] as? Data }
 
-        /// The reason for which the service cancelled the task; `nil` where the service did not cancel it.
+        /// The reason for which the service cancelled the task; `nil` if it did not.
         public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? {
             (userInfo[Self.cancelledReasonKey] as? Int).flatMap { BackgroundTaskCancelledReason(rawValue: $0) }
         }
@@ -121,7 +122,7 @@ extension URLError {
             (userInfo[Self.unavailableReasonKey] as? Int).flatMap { NetworkUnavailableReason(rawValue: $0) }
         }
 
-        /// The reasons for which the service cancels a task, as Apple numbers them.
+        /// The reasons for which the service cancels a task, with Apple's numbers.
         public enum BackgroundTaskCancelledReason: Int, Sendable {
             /// The app was force-quit.
             case userForceQuitApplication = 0
@@ -131,7 +132,7 @@ extension URLError {
             case insufficientSystemResources = 2
         }
 
-        /// The reasons for which there is no network that a task may use, as Apple numbers them.
+        /// The reasons for which a task has no network, with Apple's numbers.
         public enum NetworkUnavailableReason: Int, Sendable {
             /// The network is cellular, and the session's configuration does not allow it.
             case cellular = 0

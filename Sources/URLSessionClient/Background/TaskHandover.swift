@@ -6,7 +6,7 @@ import Wire
     import FoundationNetworking
 #endif
 
-/// What a task is made of, until the service has it.
+/// The parts of a task until the service has it.
 enum Draft: Sendable {
     case download(URLRequest)
     case upload(URLRequest, file: URL)
@@ -16,10 +16,10 @@ enum Draft: Sendable {
 }
 
 extension BackgroundSessionTask {
-    /// The task's identifier: its name where that is a number this library chose, a digest of another name, else a
-    /// number made of the task that it repeats, else the service's number.
+    /// The task's identifier: its name if that is a number of this library, a digest of another name, else a number
+    /// from the task that it repeats, else the service's number.
     ///
-    /// Identifiers made of names or repeated tasks are above 2³², those of the service below.
+    /// Identifiers from names or repeated tasks are above 2³², the service's numbers below.
     static func identifier(clientTaskId: String?, retryOf: Int64?, number: Int64?) -> Int {
         guard let clientTaskId else { return retryOf.map { 1 << 49 | Int($0) } ?? Int(number ?? 0) }
         if let chosen = Int(clientTaskId), chosen >= 1 << 32 { return chosen }
@@ -29,7 +29,7 @@ extension BackgroundSessionTask {
 
     static func freshName() -> String { String(Int.random(in: 1 << 32..<1 << 48)) }
 
-    /// Does something when all is done that was to be done before.
+    /// Runs a step after all earlier steps.
     func then(_ step: @escaping @Sendable (BackgroundSessionTask) async -> Void) {
         facts.withLock { facts in
             let last = facts.lastStep
@@ -40,9 +40,9 @@ extension BackgroundSessionTask {
         }
     }
 
-    /// Makes the task at the service, once.
+    /// Creates the task at the service, once.
     ///
-    /// - Returns: Whether this call did it.
+    /// - Returns: Whether this call created it.
     func handOver(as state: TaskState) async -> Bool {
         let (draft, terms) = facts.withLock { facts in
             guard facts.state != .canceling, facts.state != .completed else { return (Draft?.none, facts.terms) }
@@ -69,9 +69,10 @@ extension BackgroundSessionTask {
         return true
     }
 
-    /// Has the service repeat a failed download.
+    /// Lets the service repeat a failed download.
     ///
-    /// The new task runs at once and has the terms of the failed one; what the app has set since is a change of it.
+    /// The new task runs at once with the terms of the failed one. Terms that the app has set since are sent as a
+    /// change.
     private func handOver(_ failed: FailedDownload, _ key: String, as state: TaskState, _ terms: TaskTerms) async throws
     {
         let task = try await session.insist { try await $0.retry(failed.number, in: $1, idempotencyKey: key) }
@@ -92,13 +93,13 @@ extension BackgroundSessionTask {
         if wanted != TaskChange() { await tell { try await $0.change(wanted, ofTask: $1, in: $2) } }
     }
 
-    /// Calls the service about the task, unless it does not have it.
+    /// Calls the service about the task, unless the service does not have it.
     @discardableResult
     func tell<Answer: Sendable>(
         _ call: @escaping @Sendable (Client, _ number: Int64, _ session: String) async throws -> Answer
     ) async -> Answer? {
         guard let number = facts.withLock({ $0.number }) else { return nil }
-        // Refused is what comes too late, for a task that is completed.
+        // The service refuses a call that is too late, for a completed task.
         return try? await session.insist { try await call($0, number, $1) }
     }
 
@@ -122,14 +123,14 @@ extension BackgroundSessionTask {
         case .resumed(let data):
             return .download(resumeData: String(decoding: data, as: UTF8.self))
         case .repeated(_, let data, _):
-            // The data of another session, or of an earlier one with this identifier. The service refuses them.
+            // Data of another session or incarnation. The service refuses it.
             return .download(resumeData: String(decoding: data, as: UTF8.self))
         }
     }
 
-    /// Takes what the service says about the task.
+    /// Updates the task from the service's.
     ///
-    /// - Parameter isOwn: Whether the task was made here, so that more is known of it here than there.
+    /// - Parameter isOwn: Whether the task was created here, so that this object has more than the service.
     func adopt(_ task: SessionTask, isOwn: Bool) {
         facts.withLock { facts in
             facts.number = task.taskIdentifier
@@ -147,7 +148,7 @@ extension BackgroundSessionTask {
         if !isOwn { moved(received: task.countOfBytesReceived, sent: task.countOfBytesSent) }
     }
 
-    /// Takes how far the task is.
+    /// Updates the progress of the task.
     func moved(
         received: Int64? = nil, ofReceived expectedToReceive: Int64? = nil, sent: Int64? = nil,
         ofSent expectedToSend: Int64? = nil
@@ -165,7 +166,7 @@ extension BackgroundSessionTask {
         progress.completedUnitCount = done
     }
 
-    /// The task is over, without the service: it could not be handed over.
+    /// Completes the task without the service, because the handover failed.
     func fail(_ error: any Error) async {
         complete(with: URLError(notHandedOver: error, originalRequest?.url), response: nil)
         await session.didComplete(self)

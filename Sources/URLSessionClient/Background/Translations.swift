@@ -5,16 +5,30 @@ public import Wire
     import FoundationNetworking
 #endif
 
-// Foundation's values, made of the service's and the other way round.
+// Conversions between Foundation's values and the service's.
 
 extension TransferRequest {
-    /// Takes what a task can send: URL, method and header fields. An upload that says GET is sent by PUT.
+    /// Creates the request from URL, method and header fields. GET of an upload becomes PUT.
     init(_ request: URLRequest, for kind: TaskKind) {
         let method = request.httpMethod == "GET" ? nil : request.httpMethod
         let fields = (request.allHTTPHeaderFields ?? [:]).sorted { $0.key < $1.key }
         self.init(
             url: request.url?.absoluteString ?? "", method: method,
             headers: StringMap(fields.map { (name: $0.key, value: $0.value) }))
+        if kind == .download { cachePolicy = CachePolicy(request.cachePolicy) }
+    }
+}
+
+extension CachePolicy {
+    /// `nil` for the default of a request, with which the session decides.
+    init?(_ policy: URLRequest.CachePolicy) {
+        switch policy {
+        case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: self = .reloadIgnoringLocalCacheData
+        case .reloadRevalidatingCacheData: self = .reloadRevalidatingCacheData
+        case .returnCacheDataElseLoad: self = .returnCacheDataElseLoad
+        case .returnCacheDataDontLoad: self = .returnCacheDataDontLoad
+        default: return nil
+        }
     }
 }
 
@@ -37,15 +51,16 @@ extension HTTPURLResponse {
 }
 
 extension URLError {
-    /// What the service says about the failure of a task: its words, its cause, the policy that refused.
+    /// The service's error of the task: description, cause, and refusing policy.
     public var taskError: TaskError? { userInfo[NSUnderlyingErrorKey] as? TaskError }
 
-    /// The service's reason to refuse the task, or its content.
+    /// The service's reason for refusing the task or its content.
     public var problem: Problem? { userInfo[NSUnderlyingErrorKey] as? Problem }
 
-    /// The error of a task or a content that did not pass between program and service; the cause is its underlying error.
+    /// The error of a task or content that was not passed between program and service. The cause is its underlying
+    /// error.
     ///
-    /// - Parameter url: Of the task's request.
+    /// - Parameter url: The URL of the task's request.
     init(notHandedOver cause: any Error, _ url: URL?) {
         var info: [String: Any] = [NSLocalizedDescriptionKey: Self.text(of: cause), NSUnderlyingErrorKey: cause]
         info[NSURLErrorFailingURLErrorKey] = url
@@ -106,20 +121,20 @@ extension Answer {
 }
 
 extension Credential {
-    /// A user and a password, as `URLCredential` is made.
+    /// Creates a credential of a user and a password, like `URLCredential`.
     public init(user: String, password: String, persistence: Persistence) {
         self.init(.password(user: user, password: password), persistence: persistence)
     }
 }
 
 extension Date {
-    /// Reads a time as the service writes it.
+    /// Parses a time in the service's form.
     public init?(rfc3339 text: String) {
         guard let milliseconds = TimeText.parse(text) else { return nil }
         self.init(timeIntervalSince1970: Double(milliseconds) / 1000)
     }
 
-    /// The time as the service reads it, in milliseconds.
+    /// The time in the service's form, with milliseconds.
     public var rfc3339: String {
         var text: [UInt8] = []
         TimeText.append(Int64((timeIntervalSince1970 * 1000).rounded()), to: &text)

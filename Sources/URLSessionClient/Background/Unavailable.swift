@@ -5,8 +5,8 @@ public import Wire
     public import FoundationNetworking
 #endif
 
-// Declarations of Apple's API that have no meaning for a service, with the advice that the compiler gives for each. Their
-// bodies are never run.
+// Declarations of Apple's API that have no meaning for a service, with the compiler's advice for each. Their bodies
+// never run.
 
 extension BackgroundSessionConfiguration {
     @available(*, unavailable, message: "background sessions have an identifier: use background(withIdentifier:)")
@@ -25,15 +25,9 @@ extension BackgroundSessionConfiguration {
         set {}
     }
 
-    @available(*, unavailable, message: "the service caches no responses: remove the line")
+    @available(*, unavailable, message: "the service has the cache: set requestCachePolicy, and use Client to empty it")
     public var urlCache: URLCache? {
         get { nil }
-        set {}
-    }
-
-    @available(*, unavailable, message: "the service caches no responses: remove the line")
-    public var requestCachePolicy: URLRequest.CachePolicy {
-        get { .useProtocolCachePolicy }
         set {}
     }
 
@@ -67,9 +61,7 @@ extension BackgroundSessionConfiguration {
         get { nil }
         set {}
     }
-}
 
-extension BackgroundSessionConfiguration {
     @available(*, unavailable, message: "the service chooses the protocol: remove the line")
     public var httpShouldUsePipelining: Bool {
         get { false }
@@ -84,13 +76,13 @@ extension BackgroundSessionConfiguration {
 }
 
 extension BackgroundSessionTask {
-    @available(*, unavailable, message: "the session's delegate is told: use init(configuration:delegate:)")
+    @available(*, unavailable, message: "the session's delegate receives the events: use init(configuration:delegate:)")
     public var delegate: (any BackgroundSessionTaskDelegate)? {
         get { nil }
         set {}
     }
 
-    @available(*, unavailable, message: "a download comes to the delegate whole: remove the line")
+    @available(*, unavailable, message: "the delegate receives complete downloads: remove the line")
     public var prefersIncrementalDelivery: Bool {
         get { false }
         set {}
@@ -109,13 +101,13 @@ extension BackgroundSessionConfiguration {
 }
 
 extension BackgroundSessionTaskTransactionMetrics {
-    @available(*, unavailable, message: "the service does not know the kind of its network: remove the line")
+    @available(*, unavailable, message: "the service cannot determine the kind of its network: remove the line")
     public var isCellular: Bool { false }
 
-    @available(*, unavailable, message: "the service does not know the kind of its network: remove the line")
+    @available(*, unavailable, message: "the service cannot determine the kind of its network: remove the line")
     public var isExpensive: Bool { false }
 
-    @available(*, unavailable, message: "the service does not know the kind of its network: remove the line")
+    @available(*, unavailable, message: "the service cannot determine the kind of its network: remove the line")
     public var isConstrained: Bool { false }
 
     @available(*, unavailable, message: "the service uses one network at a time: remove the line")
@@ -125,7 +117,7 @@ extension BackgroundSessionTaskTransactionMetrics {
 extension BackgroundSession {
     @available(
         *, unavailable,
-        message: "a response comes when the transfer is over: remove the method"
+        message: "the response arrives at the end of the transfer: remove the method"
     )
     public enum ResponseDisposition { case allow, cancel, becomeDownload, becomeStream }
 }
@@ -140,22 +132,22 @@ extension SessionConfiguration.TLSVersion {
 }
 
 extension BackgroundSession {
-    @available(*, unavailable, message: "there is no shared background session: make one with an identifier")
+    @available(*, unavailable, message: "there is no shared background session: create one with an identifier")
     public static var shared: BackgroundSession { BackgroundSession(identifier: "", delegate: nil) }
 
-    @available(*, unavailable, message: "a background session tells a delegate: use init(configuration:delegate:)")
+    @available(*, unavailable, message: "a background session calls a delegate: use init(configuration:delegate:)")
     public convenience init(configuration: BackgroundSessionConfiguration) {
         self.init(configuration: configuration, delegate: nil)
     }
 
-    @available(*, unavailable, message: "nothing is kept in the process that could be flushed: remove the call")
+    @available(*, unavailable, message: "the process holds no state to flush: remove the call")
     public func flush(completionHandler: @escaping @Sendable () -> Void) {}
 
-    @available(*, unavailable, message: "nothing is kept in the process that could be flushed: remove the call")
+    @available(*, unavailable, message: "the process holds no state to flush: remove the call")
     public func flush() async {}
 }
 
-/// Tasks that Apple's background sessions do not have either.
+/// Tasks that Apple's background sessions lack as well.
 extension BackgroundSession {
     public typealias DataTaskCompletion = @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     public typealias DownloadTaskCompletion = @Sendable (URL?, URLResponse?, (any Error)?) -> Void

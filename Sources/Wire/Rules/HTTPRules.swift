@@ -1,5 +1,5 @@
 extension TextRule {
-    /// A method: a token of at most 32 characters, in upper case as all registered ones are.
+    /// A method: a token of at most 32 characters, in upper case like all registered ones.
     public static let method = TextRule { text in
         guard (1...32).contains(text.utf8.count), text.utf8.allSatisfy(Bytes.isToken) else {
             return "A method is 1 to 32 characters of a token, such as GET."
@@ -8,7 +8,7 @@ extension TextRule {
         return ["CONNECT", "TRACE"].contains(text) ? "This method cannot be used." : nil
     }
 
-    /// A value of a header field: visible ASCII, blanks and tabs.
+    /// A value of a header field: visible ASCII, spaces and tabs.
     public static let headerValue = TextRule { text in
         guard text.utf8.count <= 8192 else { return "A header's value has at most 8192 bytes." }
         let isValid = text.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x09 }
@@ -29,13 +29,13 @@ extension TextRule {
         }
     }
 
-    /// What is wrong with a name that other tasks may have.
+    /// The fault of a name that only downloads may not have; `nil` if there is none.
     static func faultOnDownload(_ name: String) -> String? {
         refusedOnDownloads.contains(name.lowercased())
             ? "The service sets this header itself on downloads, to resume them." : nil
     }
 
-    /// Framing, routing, and what concerns one connection only (RFC 9110 section 7.6.1).
+    /// Fields for framing, routing and single connections (RFC 9110 section 7.6.1).
     private static let refusedEverywhere: Set<String> = [
         "host", "content-length", "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect",
     ]
@@ -56,7 +56,7 @@ extension TextRule {
 }
 
 extension StringMap.Rule {
-    /// The most header fields a task or session may have, and the bytes of their names and values together.
+    /// The limits of a task or session: the number of header fields, and the bytes of their names and values.
     static let maximumHeaderCount = 100
     static let maximumHeaderBytes = 32_768
 
@@ -70,7 +70,7 @@ extension StringMap.Rule {
             }
             var seen: Set<String> = []
             for pair in map where !seen.insert(pair.name.lowercased()).inserted {
-                position.member(pair.name).report("This header stands here twice; letters of either case are the same.")
+                position.member(pair.name).report("This header occurs twice; names are case-insensitive.")
             }
         }
     }

@@ -1,5 +1,5 @@
-/// Words of which any fits: a word alone, or an array of words. The service refuses an empty array, so that a filter that
-/// is computed to nothing selects nothing.
+/// One or more alternative words: a word alone, or an array of words. The service refuses an empty array, so that an
+/// empty filter cannot select everything.
 public struct OneOrMore<Word: WireName>: MemberValue, Hashable, Sendable, ExpressibleByArrayLiteral {
     public let words: [Word]
 

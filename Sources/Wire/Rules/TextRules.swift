@@ -1,13 +1,13 @@
 extension TextRule {
-    /// The name of a session or app: 1–128 of `A-Z a-z 0-9 . _ - ~ : @ +`, but not `.` or `..`, which clients take out of
-    /// a URL (RFC 3986 section 5.2.4).
+    /// The name of a session or app: 1–128 of `A-Z a-z 0-9 . _ - ~ : @ +`, but not `.` or `..`, which clients remove
+    /// from a URL (RFC 3986 section 5.2.4).
     public static let identifier = TextRule { text in
         let detail = "An identifier has 1 to 128 characters of A-Z a-z 0-9 . _ - ~ : @ +, and is neither . nor .."
         return [".", ".."].contains(text) ? detail : name(detail).fault(text)
     }
 
-    /// A name for a root directory or an identifier that the service made.
-    public static let handle = name("This is not a name that the service gives.")
+    /// The name of a root directory, or an identifier that the service created.
+    public static let handle = name("This is not a name of the service.")
 
     private static func name(_ detail: String) -> TextRule {
         TextRule { text in
@@ -15,7 +15,7 @@ extension TextRule {
         }
     }
 
-    /// The app's words about a session or task.
+    /// The app's description of a session or task.
     static let description = length(0...4096)
 
     /// `sha256/` and the SHA-256 of a public key in base64.

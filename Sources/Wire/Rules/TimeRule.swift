@@ -1,5 +1,5 @@
 extension TextRule {
-    /// A moment as RFC 3339 section 5.6 writes it: date, `T`, time, optional fraction, `Z` or an offset.
+    /// A time by RFC 3339 section 5.6: date, `T`, time, optional fraction, `Z` or an offset.
     public static let timestamp = TextRule { text in
         TimeText.parse(text) == nil ? "This must be a time as in RFC 3339, such as 2026-12-01T00:00:00Z." : nil
     }
@@ -14,7 +14,7 @@ extension TextRule {
         return nil
     }
 
-    /// An hour and minute at which something begins, `00:00` to `23:59`.
+    /// The hour and minute of a beginning, `00:00` to `23:59`.
     static let openingTime = TextRule { text in
         text == "24:00" ? "This must be a time of day from 00:00 to 23:59." : timeOfDay.fault(text)
     }

@@ -1,8 +1,8 @@
 extension TextRule {
     /// A URL that a task may transfer: absolute, http or https, ASCII, at most 8 KiB, without user and password.
     ///
-    /// This is what can be said about the text alone. libcurl's parser has the last word on the host, and the egress
-    /// policy on its addresses.
+    /// The rule checks the text alone. libcurl's parser decides about the host, and the egress policy about its
+    /// addresses.
     public static let url = TextRule { text in URLText.fault(text) }
 }
 
@@ -22,7 +22,7 @@ private enum URLText {
         return authorityFault(Array(authority))
     }
 
-    /// Printable, but in no URL: libcurl and others read them differently.
+    /// Printable characters that no URL has: libcurl and other parsers read them differently.
     private static let forbidden = Array("\\\"<>^`{|}".utf8)
 
     private static func afterScheme(_ bytes: [UInt8]) -> ArraySlice<UInt8>? {
@@ -38,15 +38,17 @@ private enum URLText {
         var host = authority[...]
         var port: ArraySlice<UInt8>?
         if authority.first == UInt8(ascii: "[") {
-            guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else { return "The address lacks its bracket." }
+            guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else {
+                return "The address has no closing bracket."
+            }
             host = authority[1..<end]
             let rest = authority[(end + 1)...]
-            guard rest.isEmpty || rest.first == UInt8(ascii: ":") else { return "After an address stands only a port." }
+            guard rest.isEmpty || rest.first == UInt8(ascii: ":") else { return "Only a port may follow an address." }
             port = rest.isEmpty ? nil : rest.dropFirst()
             let isAddress = host.allSatisfy {
                 Bytes.isDigit($0) || (0x61...0x66).contains($0 | 0x20) || $0 == 0x3A || $0 == 0x2E
             }
-            guard isAddress else { return "Between brackets stands an IPv6 address, without a zone." }
+            guard isAddress else { return "Brackets enclose an IPv6 address, without a zone." }
         } else if let colon = authority.firstIndex(of: UInt8(ascii: ":")) {
             host = authority[..<colon]
             port = authority[(colon + 1)...]

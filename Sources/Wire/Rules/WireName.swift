@@ -1,17 +1,17 @@
-/// A word from a list that the service may make longer one day.
+/// A word of a list that later versions of the service may extend.
 ///
-/// Requests must use a known word; a client keeps unknown ones from a newer service as they are.
+/// Requests must use a known word. Clients keep unknown words of a newer service.
 public protocol WireName: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible,
     MemberValue
 where RawValue == String {
-    /// The words that may be sent.
+    /// The words that requests may use.
     static var known: [Self] { get }
     /// Any word, known or not.
     init(rawValue: String)
 }
 
 extension WireName {
-    /// No word: what stands in a blank.
+    /// The empty word of a blank value.
     public init() { self.init(rawValue: "") }
     public init(stringLiteral value: String) { self.init(rawValue: value) }
     public var description: String { rawValue }
@@ -35,6 +35,6 @@ extension WireName {
 }
 
 extension ListRule where Element: WireName {
-    /// So many words, none twice.
-    static func words(_ count: ClosedRange<Int>) -> Self { distinct(count: count, "No word may stand here twice.") }
+    /// A list of distinct words, with the given number of elements.
+    static func words(_ count: ClosedRange<Int>) -> Self { distinct(count: count, "No word may occur twice.") }
 }

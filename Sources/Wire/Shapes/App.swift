@@ -1,41 +1,41 @@
-/// Whether a webhook is called.
+/// Whether a webhook receives launches.
 public struct WebhookState: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
-    /// It is called.
+    /// Launches are sent.
     public static let enabled: Self = "enabled"
-    /// The app has paused it; launches wait.
+    /// The app has paused the webhook; launches wait.
     public static let paused: Self = "paused"
-    /// It answered 410, failed for days, or was disabled; launches wait.
+    /// The receiver answered 410 or failed for days, or the app disabled the webhook; launches wait.
     public static let disabled: Self = "disabled"
     public static let known: [Self] = [.enabled, .paused, .disabled]
 }
 
-/// Whether Background App Refresh is allowed, as `UIBackgroundRefreshStatus` tells it.
+/// Whether Background App Refresh is allowed, as in `UIBackgroundRefreshStatus`.
 public struct BackgroundRefreshStatus: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
-    /// It is allowed.
+    /// Refresh is allowed.
     public static let available: Self = "available"
-    /// It is not allowed for this app.
+    /// Refresh is denied for this app.
     public static let denied: Self = "denied"
-    /// It is not allowed, and the app cannot change that.
+    /// Refresh is restricted, and the app cannot change that.
     public static let restricted: Self = "restricted"
     public static let known: [Self] = [.available, .denied, .restricted]
 }
 
-/// Where and how an app is launched.
+/// The receiver of an app's launches.
 public struct Webhook: Shape {
-    /// Where it is sent.
+    /// The URL of the receiver.
     public var url: String?
-    /// Whether it is sent.
+    /// Whether launches are sent.
     public var state = WebhookState()
     public var disabledReason: String?
-    /// How many of the first pending events travel with a launch.
+    /// The number of first pending events in the body of a launch.
     public var includeEvents: Int64 = 0
     /// Seconds from the 2xx to the completion.
     public var launchDeadline = 0.0
-    /// `whsec_…`, only in the answer that made the app.
+    /// `whsec_…`, only in the response that created the app.
     public var secret: String?
 
     public init() {}
@@ -52,9 +52,9 @@ public struct Webhook: Shape {
 
 /// The limits of one app.
 public struct AppLimits: Shape {
-    /// Tasks that are not completed.
+    /// The maximum number of unfinished tasks.
     public var tasks: Int64 = 0
-    /// Bytes of contents and bodies; `nil` for no limit.
+    /// The maximum number of bytes of contents and bodies; `nil` for no limit.
     public var storedBytes: Int64?
 
     public init() {}
@@ -65,36 +65,39 @@ public struct AppLimits: Shape {
     }
 }
 
-/// How much of its limits an app uses.
+/// The current usage of an app's limits.
 public struct AppUsage: Shape {
-    /// Tasks that are not completed.
+    /// The number of unfinished tasks.
     public var tasks: Int64 = 0
-    /// Bytes of contents and bodies.
+    /// The bytes of contents and bodies.
     public var storedBytes: Int64 = 0
+    /// The same with each content once, and with what the cache keeps besides.
+    public var storedBytesOnDisk: Int64 = 0
 
     public init() {}
 
     public mutating func visit(_ members: inout some MemberVisitor) {
         members.member("tasks", &tasks)
         members.member("storedBytes", &storedBytes)
+        members.defaulted("storedBytesOnDisk", &storedBytesOnDisk)
     }
 }
 
-/// An app as the service answers it.
+/// An app as the service returns it.
 public struct App: Shape {
     public var identifier = ""
     /// `active` or `forceQuit`.
     public var state = ""
-    /// Where and how it is launched.
+    /// The receiver of its launches.
     public var webhook = Webhook()
-    /// Whether it may be woken to fetch: the stricter of what the operator says for the app and for all.
+    /// Whether the app may be woken to fetch: the stricter of the operator's statuses for the app and for all apps.
     public var backgroundRefreshStatus = BackgroundRefreshStatus()
     public var limits = AppLimits()
     public var usage = AppUsage()
     public var createdAt = ""
-    /// Grows with every change.
+    /// Increases with every change.
     public var revision: Int64 = 0
-    /// Its first key, only in the answer that made it.
+    /// The app's first key, only in the response that created the app.
     public var apiKey: String?
 
     public init() {}

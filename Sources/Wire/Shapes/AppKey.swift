@@ -1,4 +1,4 @@
-/// What a key may do.
+/// A permission of a key.
 public struct Scope: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -13,11 +13,11 @@ public struct Scope: WireName {
     public static let known: [Self] = [.sessionsRead, .sessionsWrite, .events, .app]
 }
 
-/// A key of an app. The key itself is there only in the answer that made it.
+/// A key of an app. The key itself is only in the response that created it.
 public struct AppKey: Shape {
-    /// The name under which it is revoked.
+    /// The identifier with which the key is revoked.
     public var keyIdentifier = ""
-    /// The key itself, once.
+    /// The key itself, only once.
     public var apiKey: String?
     public var scopes: [Scope] = []
     public var createdAt = ""
@@ -34,10 +34,10 @@ public struct AppKey: Shape {
     }
 }
 
-/// What `POST /v1/apps/{app}/keys` takes.
+/// The body of `POST /v1/apps/{app}/keys`.
 public struct AppKeyCreation: Shape {
     public var scopes: [Scope] = Scope.known
-    /// When it ends.
+    /// The expiry of the key.
     public var expiresAt: String?
 
     public init() {}
@@ -48,9 +48,9 @@ public struct AppKeyCreation: Shape {
     }
 }
 
-/// What `POST /v1/app/webhook/secret/rotate` takes.
+/// The body of `POST /v1/app/webhook/secret/rotate`.
 public struct SecretRotation: Shape {
-    /// Seconds for which the replaced secret goes on signing.
+    /// Seconds for which the replaced secret still signs.
     public var gracePeriod: Double = 86_400
 
     public init() {}
@@ -60,11 +60,11 @@ public struct SecretRotation: Shape {
     }
 }
 
-/// What the rotation of a secret answers.
+/// The response to the rotation of a secret.
 public struct RotatedSecret: Shape {
     /// The new secret, `whsec_…`. Shown once.
     public var secret = ""
-    /// When the replaced one stops signing.
+    /// The time at which the replaced secret stops signing.
     public var previousSecretExpiresAt = ""
 
     public init() {}

@@ -1,10 +1,10 @@
-/// What a request changes about an app's webhook: only the members that are there.
+/// A change of an app's webhook; absent members stay.
 public struct WebhookChange: Shape {
-    /// Where it is sent.
+    /// The URL of the receiver.
     public var url: Change<String> = .unchanged
-    /// Whether it is sent.
+    /// Whether launches are sent.
     public var state: WebhookState?
-    /// How many of the first pending events travel with a launch, 0 to 100.
+    /// The number of first pending events in the body of a launch, 0 to 100.
     public var includeEvents: Int64?
     /// Seconds from the 2xx to the completion, 5 to 900.
     public var launchDeadline: Double?
@@ -19,11 +19,11 @@ public struct WebhookChange: Shape {
     }
 }
 
-/// What a request changes about an app's limits: only the members that are there.
+/// A change of an app's limits; absent members stay.
 public struct AppLimitsChange: Shape {
-    /// Tasks that are not completed.
+    /// The maximum number of unfinished tasks.
     public var tasks: Int64?
-    /// Bytes of contents and bodies; `null` for no limit.
+    /// The maximum number of bytes of contents and bodies; `null` for no limit.
     public var storedBytes: Change<Int64> = .unchanged
 
     public init() {}
@@ -34,12 +34,12 @@ public struct AppLimitsChange: Shape {
     }
 }
 
-/// What `POST /v1/apps` takes.
+/// The body of `POST /v1/apps`.
 public struct AppCreation: Shape {
     public var identifier = ""
-    /// Where and how it is launched.
+    /// The receiver of the app's launches.
     public var webhook: WebhookChange?
-    /// Whether it may be woken to fetch.
+    /// Whether the app may be woken to fetch.
     public var backgroundRefreshStatus: BackgroundRefreshStatus = .available
     public var limits: AppLimitsChange?
 
@@ -55,13 +55,13 @@ public struct AppCreation: Shape {
     }
 }
 
-/// What the operator's `PATCH /v1/apps/{app}` takes.
+/// The body of the operator's `PATCH /v1/apps/{app}`.
 public struct AppChange: Shape {
-    /// Where and how it is launched; `.clear` for nowhere.
+    /// The receiver of the app's launches; `.clear` for none.
     public var webhook: Change<WebhookChange> = .unchanged
-    /// Whether it may be woken to fetch.
+    /// Whether the app may be woken to fetch.
     public var backgroundRefreshStatus: BackgroundRefreshStatus?
-    /// Its bounds.
+    /// The app's limits.
     public var limits: AppLimitsChange?
 
     public init() {}
@@ -73,9 +73,9 @@ public struct AppChange: Shape {
     }
 }
 
-/// What the app's own `PATCH /v1/app` takes.
+/// The body of the app's own `PATCH /v1/app`.
 public struct OwnAppChange: Shape {
-    /// Where and how it is launched; `.clear` for nowhere.
+    /// The receiver of the app's launches; `.clear` for none.
     public var webhook: Change<WebhookChange> = .unchanged
 
     public init() {}

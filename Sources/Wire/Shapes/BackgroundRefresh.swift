@@ -1,10 +1,10 @@
-/// How often an app wants to be woken to fetch.
+/// The minimum interval between an app's fetches.
 public enum FetchInterval: Sendable, Hashable {
-    /// Not at all; the default.
+    /// No fetches; the default.
     case never
-    /// As often as the service does it: every 900 s.
+    /// The shortest interval of the service, 900 s.
     case minimum
-    /// Not more often than this many seconds, at least 900.
+    /// At least this many seconds, 900 or more.
     case seconds(Double)
 
     /// The shortest interval in seconds.
@@ -37,7 +37,7 @@ extension FetchInterval: MemberValue {
     }
 }
 
-/// What `PUT /v1/app/background-refresh` takes.
+/// The body of `PUT /v1/app/background-refresh`.
 public struct BackgroundRefreshChange: Shape {
     public var minimumBackgroundFetchInterval = FetchInterval.never
 
@@ -52,15 +52,15 @@ public struct BackgroundRefreshChange: Shape {
     }
 }
 
-/// An app's background refresh as the service answers it.
+/// An app's background refresh as the service returns it.
 public struct BackgroundRefresh: Shape {
-    /// How often the app wants it.
+    /// The interval that the app has set.
     public var minimumBackgroundFetchInterval = FetchInterval.never
-    /// Whether it is allowed.
+    /// Whether refresh is allowed.
     public var backgroundRefreshStatus = BackgroundRefreshStatus()
-    /// When the next fetch is; `nil` when there will be none.
+    /// The time of the next fetch; `nil` if there is none.
     public var nextFetchAt: String?
-    /// Why then, or why not, in words.
+    /// The reason for that time, or for its absence, in words.
     public var why = ""
     /// The last fetches, the latest first.
     public var history: [PastFetch] = []
@@ -76,14 +76,14 @@ public struct BackgroundRefresh: Shape {
     }
 }
 
-/// A fetch of the past.
+/// A past fetch.
 public struct PastFetch: Shape {
     public var launchId = ""
-    /// When it was sent.
+    /// The time of its webhook.
     public var at = ""
-    /// How many seconds the answer took.
+    /// Seconds until its completion.
     public var duration: Double?
-    /// What came of it; `nil` while it is open.
+    /// The result of the fetch; `nil` while it is open.
     public var result: LaunchCompletion.FetchResult?
 
     public init() {}

@@ -1,6 +1,6 @@
-/// What `POST …/tasks/batch` takes: all tasks are created or none.
+/// The body of `POST …/tasks/batch`: all tasks are created or none.
 public struct BatchCreation: Shape {
-    /// The most tasks of one batch.
+    /// The maximum number of tasks of one batch.
     public static let maximumCount = 10_000
 
     public var tasks: [TaskCreation] = []
@@ -14,10 +14,10 @@ public struct BatchCreation: Shape {
     }
 }
 
-/// What a batch answers.
+/// The response to a batch.
 public struct Batch: Shape {
     public var created: Int64 = 0
-    /// The first new task; `nil` when none is new.
+    /// The first new task; `nil` if no task is new.
     public var firstTaskIdentifier: Int64?
     /// The last new task.
     public var lastTaskIdentifier: Int64?
@@ -34,17 +34,17 @@ public struct Batch: Shape {
     }
 }
 
-/// One line of the answer to tasks sent as NDJSON.
+/// One line of the response to tasks sent as NDJSON.
 public struct LineResult: Shape {
     /// The number of the line in the request, from 1.
     public var line: Int64 = 0
-    /// The status that this task alone would get: 201, 200, or that of the problem.
+    /// The status of this task: 201, 200, or that of the problem.
     public var status: Int64 = 0
     public var taskIdentifier: Int64?
     public var clientTaskId: String?
-    /// Whether it was there before.
+    /// Whether the task existed before.
     public var existing = false
-    /// Why there is no task.
+    /// The reason why there is no task.
     public var problem: Problem?
 
     public init() {}
@@ -56,7 +56,7 @@ public struct LineResult: Shape {
         self.existing = existing
     }
 
-    /// Makes the line of a task that was refused.
+    /// Creates the line of a refused task.
     public init(problem: Problem, clientTaskId: String? = nil) {
         status = Int64(problem.status)
         self.clientTaskId = clientTaskId

@@ -1,4 +1,4 @@
-/// Where the bytes that a task sends come from.
+/// The source of the bytes that a task sends.
 public enum BodySource: Sendable, Hashable {
     /// A stored body, `body_…`.
     case id(String)
@@ -15,10 +15,10 @@ public enum BodySource: Sendable, Hashable {
     /// An object in one of the operator's buckets, fetched before the first attempt.
     case object(bucket: String, key: String, versionId: String? = nil)
 
-    /// The most bytes that may stand in a request: 64 KiB.
+    /// The maximum number of bytes within a request: 64 KiB.
     public static let maximumInlineLength = 65_536
 
-    /// The bytes of the forms that carry them, else `nil`.
+    /// The bytes, if they are part of the request.
     public var inlineBytes: [UInt8]? {
         switch self {
         case .text(let text): Array(text.utf8)

@@ -1,13 +1,13 @@
-/// What the operator declares about the machine's surroundings. `PUT` sets all; what is absent has its default.
+/// The operator's declaration of the machine's conditions. `PUT` sets all members; an absent one gets its default.
 public struct Conditions: Shape {
     public var network = Network()
     public var power = Power()
-    /// How busy the machine may be for discretionary work: how long work waits there, compared with how long it runs.
-    /// `nil` for any.
+    /// The maximum load for discretionary work: the time that work waits, in relation to the time that it runs. `nil`
+    /// for no limit.
     public var maximumLoad: Double?
-    /// When discretionary work may run; none means always.
+    /// The times at which discretionary work may run; an empty list means always.
     public var windows: [Window] = []
-    /// Whether Background App Refresh is allowed to any app.
+    /// Whether Background App Refresh is allowed for any app.
     public var backgroundRefreshStatus: BackgroundRefreshStatus = .available
 
     public init() {}
@@ -25,12 +25,12 @@ public struct Conditions: Shape {
 
 extension Conditions {
     public struct Network: Shape {
-        /// Whether there is one.
+        /// Whether there is a network.
         public var reachable = true
         public var cellular = false
-        /// Whether it costs by the byte.
+        /// Whether the network charges by the byte.
         public var expensive = false
-        /// Whether it should be spared.
+        /// Whether the network should be spared.
         public var constrained = false
 
         public init() {}
@@ -44,9 +44,9 @@ extension Conditions {
     }
 
     public struct Power: Shape {
-        /// Whether it comes from outside.
+        /// Whether the machine has external power.
         public var external = true
-        /// Whether it should be spared.
+        /// Whether power should be saved.
         public var lowPowerMode = false
 
         public init() {}
@@ -57,15 +57,15 @@ extension Conditions {
         }
     }
 
-    /// A stretch of the week, in UTC.
+    /// A period of the week, in UTC.
     public struct Window: Shape {
-        /// The days on which it opens.
+        /// The days on which the window opens.
         public var days: [Weekday] = Weekday.known
-        /// When it opens, `HH:MM`.
+        /// The opening time, `HH:MM`.
         public var from = ""
-        /// When it closes, `HH:MM` or `24:00`; not after `from` means the next day.
+        /// The closing time, `HH:MM` or `24:00`; on the next day if it is not after `from`.
         public var to = ""
-        /// Bytes per second over all transfers while it is open.
+        /// Bytes per second of all transfers while the window is open.
         public var bandwidthLimit: Int64?
 
         public init() {}

@@ -1,9 +1,9 @@
 /// The stored bytes of a finished task.
 public struct Content: Shape {
-    /// In bytes.
+    /// The length in bytes.
     public var length: Int64 = 0
     public var digest = ContentDigest()
-    /// When the bytes are dropped; `nil` while it is unknown.
+    /// The time of deletion; `nil` while it is unknown.
     public var expiresAt: String?
 
     public init() {}
@@ -15,15 +15,15 @@ public struct Content: Shape {
     }
 }
 
-/// A stored body, to be sent by tasks.
+/// A stored body that tasks can send.
 public struct StoredBody: Shape {
     /// `body_…`.
     public var id = ""
-    /// In bytes; `nil` until all of it has arrived.
+    /// The length in bytes; `nil` until the body is complete.
     public var length: Int64?
-    /// `nil` until all of it has arrived.
+    /// The digest; `nil` until the body is complete.
     public var digest: ContentDigest?
-    /// When it is dropped; `nil` while a task needs it.
+    /// The time of deletion; `nil` while a task needs the body.
     public var expiresAt: String?
 
     public init() {}
@@ -36,15 +36,15 @@ public struct StoredBody: Shape {
     }
 }
 
-/// A body in the list of those that use the app's storage.
+/// A body in the list of an app's stored bodies.
 public struct ListedBody: Shape {
-    /// The body as it is read alone.
+    /// The body itself.
     public var body = StoredBody()
-    /// Whether all of it has arrived.
+    /// Whether the body is complete.
     public var complete = false
-    /// Bytes that count against the app's limit.
+    /// The bytes that count towards the app's limit.
     public var countOfBytesStored: Int64 = 0
-    /// How many tasks need it.
+    /// The number of tasks that need the body.
     public var uses: Int64 = 0
     public var createdAt = ""
 

@@ -1,12 +1,12 @@
-/// A digest and how it was computed. The value is in lower-case hex.
+/// A digest and its algorithm. The value is in lower-case hex.
 public struct ContentDigest: Shape {
-    /// How a digest is computed.
+    /// The algorithm of a digest.
     public struct Algorithm: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
         public static let sha256: Self = "sha-256"
         public static let sha512: Self = "sha-512"
-        /// MD5. Finds accidents, not forgeries.
+        /// MD5. It detects accidents, not forgeries.
         public static let md5: Self = "md5"
         public static let known: [Self] = [.sha256, .sha512, .md5]
 
@@ -27,7 +27,7 @@ public struct ContentDigest: Shape {
 
     public init() {}
 
-    /// Makes a digest of its value in lower-case hex.
+    /// Creates a digest from its value in lower-case hex.
     public init(algorithm: Algorithm, value: String) {
         self.algorithm = algorithm
         self.value = value
@@ -49,12 +49,12 @@ public struct ContentDigest: Shape {
 }
 
 extension ContentDigest.Algorithm {
-    /// What a digest looks like; `nil` for an unknown algorithm.
+    /// A description of valid values; `nil` for an unknown algorithm.
     var wanted: String? {
         length.map { "A \(self) digest has \(2 * $0) hex digits, or the same bytes in base64." }
     }
 
-    /// A digest in lower-case hex, of hex or base64; `nil` where it is none.
+    /// The digest in lower-case hex, from hex or base64; `nil` if the text is invalid.
     func hexadecimal(_ text: String) -> String? {
         guard let length else { return nil }
         let isHex = text.utf8.allSatisfy { Bytes.isDigit($0) || (0x61...0x66).contains($0 | 0x20) }

@@ -1,6 +1,6 @@
-/// A secret that answers a challenge. Only ever sent to the service, never by it.
+/// A secret that answers a challenge. It is sent only to the service, never by it.
 public struct Credential: Sendable, Hashable {
-    /// What the secret is.
+    /// The kinds of secrets.
     public enum Secret: Sendable, Hashable {
         /// For Basic and Digest.
         case password(user: String, password: String)
@@ -8,17 +8,17 @@ public struct Credential: Sendable, Hashable {
         case token(String)
         /// A client certificate and its key, in PEM.
         case certificate(String, key: String)
-        /// A server's key to be trusted, `sha256/BASE64`.
+        /// The trusted key of a server, `sha256/BASE64`.
         case trustPublicKey(String)
     }
 
-    /// How long it is kept.
+    /// The scope of a credential.
     public struct Persistence: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
-        /// For this answer alone; the default.
+        /// For this answer only; the default.
         public static let none: Self = "none"
-        /// For the session's other tasks, too.
+        /// For the other tasks of the session, too.
         public static let forSession: Self = "forSession"
         /// For all sessions of the app.
         public static let permanent: Self = "permanent"
@@ -33,7 +33,7 @@ public struct Credential: Sendable, Hashable {
         self.persistence = persistence
     }
 
-    /// Whether it can answer a challenge of this method.
+    /// Whether the credential can answer a challenge of this method.
     public func fits(_ method: AuthenticationMethod) -> Bool {
         switch secret {
         case .password: method == .basic || method == .digest
@@ -85,7 +85,7 @@ extension Credential: JSONReadable, MemberValue {
 }
 
 extension TextRule {
-    /// A bearer token: visible ASCII, so that it fits a header.
+    /// A bearer token: visible ASCII, valid in a header field.
     static let bearerToken = TextRule { text in
         let isValid = (1...8000).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
         return isValid ? nil : "A token has 1 to 8000 visible ASCII characters."

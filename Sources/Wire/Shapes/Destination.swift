@@ -1,19 +1,19 @@
-/// Where a finished download goes: a path below one of the operator's roots, or an object in one of the operator's
-/// buckets, which it becomes while it arrives.
+/// The destination of a download: a path below one of the operator's roots, or an object in one of the operator's
+/// buckets, which is written during the download.
 public struct Destination: Shape {
-    /// The name of a root, as the operator gave it.
+    /// The operator's name of a root.
     public var root: String?
-    /// Relative to the root, with `/` between its parts.
+    /// The path relative to the root, with `/` between its parts.
     public var path: String?
-    /// The name of a bucket, as the operator gave it.
+    /// The operator's name of a bucket.
     public var bucket: String?
-    /// Of the object, behind the prefix that the operator gave.
+    /// The key of the object, after the operator's prefix.
     public var key: String?
-    /// Whether what is there gives way.
+    /// Whether an existing file or object is replaced.
     public var replace = false
-    /// Of the object, in the store's words.
+    /// The storage class of the object, in the store's words.
     public var storageClass: String?
-    /// Kept with the object.
+    /// Metadata of the object.
     public var metadata = StringMap()
 
     public init() {}
@@ -57,7 +57,7 @@ public struct Destination: Shape {
 }
 
 extension TextRule {
-    /// A path below a root: parts of 1–255 bytes, none of them `.` or `..`, no control characters, 4096 bytes in all.
+    /// A path below a root: parts of 1–255 bytes, none of them `.` or `..`, no control characters, at most 4096 bytes.
     public static let relativePath = TextRule { text in
         guard (1...4096).contains(text.utf8.count) else { return "A path has 1 to 4096 bytes." }
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return "A path has no control characters." }
@@ -69,8 +69,8 @@ extension TextRule {
         return nil
     }
 
-    /// The key of an object: 1–1024 bytes without control characters. Proxies and some stores would read `.` and `..` as
-    /// steps to other keys.
+    /// The key of an object: 1–1024 bytes without control characters. Proxies and some stores would resolve `.` and
+    /// `..` to other keys.
     public static let objectKey = TextRule { text in
         guard (1...1024).contains(text.utf8.count) else { return "A key has 1 to 1024 bytes." }
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return "A key has no control characters." }
@@ -89,13 +89,13 @@ extension Substring.UTF8View {
 }
 
 extension StringMap.Rule {
-    /// What may stand in `x-amz-meta-…` fields, 2 KiB at most by the rules of S3.
+    /// Values of `x-amz-meta-…` fields. S3 limits them to 2 KiB in total.
     static let objectMetadata = Self(
         names: TextRule { text in
             guard (1...128).contains(text.utf8.count), text.utf8.allSatisfy(Bytes.isToken) else {
                 return "A name has 1 to 128 characters of a header field's name."
             }
-            return text.lowercased() == "urlsessiond" ? "This name is the service's own." : nil
+            return text.lowercased() == "urlsessiond" ? "This name is reserved." : nil
         },
         values: TextRule { text in
             guard text.utf8.count <= 1024, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {

@@ -1,5 +1,5 @@
 extension Event: CustomStringConvertible {
-    /// On a line, for a person: `#3 task.didComplete, task 1 (debian.html): succeeded, status 200`.
+    /// One line for people: `#3 task.didComplete, task 1 (debian.html): succeeded, status 200`.
     public var description: String {
         let place = seq.map { "#\($0) " } ?? ""
         let task = taskIdentifier.map { ", task \($0)" + (clientTaskId.map { " (\($0))" } ?? "") } ?? ""
@@ -7,7 +7,7 @@ extension Event: CustomStringConvertible {
         return place + type.rawValue + task + (words.isEmpty ? "" : ": " + words)
     }
 
-    /// What the data says; nothing where it cannot be read, as that of a newer service.
+    /// The data in words; empty if it cannot be read, such as that of a newer service.
     private var words: String {
         do {
             return switch type {

@@ -1,8 +1,8 @@
-/// A delegate message: the same envelope for all.
+/// A delegate message. All kinds have the same envelope.
 ///
-/// Kept events have a ``seq``; live ones have none and go to open streams only.
+/// Stored events have a ``seq``. Live ones have none and are sent to open streams only.
 public struct Event: Shape {
-    /// Which message it is.
+    /// The kind of a message.
     public struct Kind: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -14,25 +14,25 @@ public struct Event: Shape {
         public static let taskDidSendBodyData: Self = "task.didSendBodyData"
         /// Bytes of content were received. Live.
         public static let taskDidWriteData: Self = "task.didWriteData"
-        /// An attempt failed and another follows. Live.
+        /// An attempt failed, and another one follows. Live.
         public static let taskWillRetry: Self = "task.willRetry"
-        /// The app is asked whether a request may start.
+        /// The app decides whether a request may start.
         public static let taskWillBeginDelayedRequest: Self = "task.willBeginDelayedRequest"
-        /// The app is asked for a credential.
+        /// The app provides a credential.
         public static let taskDidReceiveChallenge: Self = "task.didReceiveChallenge"
-        /// A download went on after an interruption.
+        /// A download resumed after an interruption.
         public static let taskDidResumeAtOffset: Self = "task.didResumeAtOffset"
         /// A download has its content.
         public static let taskDidFinishDownloading: Self = "task.didFinishDownloading"
-        /// How a task went in detail.
+        /// The metrics of a task.
         public static let taskDidFinishCollectingMetrics: Self = "task.didFinishCollectingMetrics"
-        /// A task is done.
+        /// A task is completed.
         public static let taskDidComplete: Self = "task.didComplete"
         /// No running task of the session makes progress.
         public static let sessionDidStall: Self = "session.didStall"
         /// All events of a launch were handled.
         public static let sessionDidFinishEvents: Self = "session.didFinishEvents"
-        /// The session is over.
+        /// The session is invalid.
         public static let sessionDidBecomeInvalid: Self = "session.didBecomeInvalid"
         public static let known: [Self] = [
             .taskDidCreate, .taskIsWaitingForConnectivity, .taskDidSendBodyData, .taskDidWriteData, .taskWillRetry,
@@ -42,7 +42,7 @@ public struct Event: Shape {
         ]
     }
 
-    /// Its number in the session, from 1 without gaps; `nil` for a live event.
+    /// The sequence number in the session, from 1 without gaps; `nil` for a live event.
     public var seq: Int64?
     public var type = Kind()
     public var occurredAt = ""
@@ -51,7 +51,7 @@ public struct Event: Shape {
     public var taskIdentifier: Int64?
     public var clientTaskId: String?
     public var group: String?
-    /// What the message says, by its type: ``EventData``.
+    /// The content of the message, by its type: ``EventData``.
     public var data = JSONText.emptyObject
 
     public init() {}
@@ -68,14 +68,14 @@ public struct Event: Shape {
     }
 }
 
-/// What reading the events of a session answers.
+/// The response to reading the events of a session.
 public struct EventPage<Item: MemberValue & Hashable & Sendable>: Shape {
     public var items: [Item] = []
-    /// The number of the session's last event.
+    /// The sequence number of the session's last event.
     public var lastSeq: Int64 = 0
-    /// Through which event the app has acknowledged.
+    /// The last event that the app has acknowledged.
     public var acknowledgedSeq: Int64 = 0
-    /// Whether these are the last ones and no task is running.
+    /// Whether this page ends with the last event and no task is running.
     public var finished = false
 
     public init() {}
@@ -88,11 +88,11 @@ public struct EventPage<Item: MemberValue & Hashable & Sendable>: Shape {
     }
 }
 
-/// What `POST …/events/ack` takes.
+/// The body of `POST …/events/ack`.
 public struct EventAck: Shape {
     /// The last event that was handled.
     public var through: Int64 = 0
-    /// Of the client's attachment, where it holds one.
+    /// The epoch of the client's attachment, if it has one.
     public var epoch: Int64?
 
     public init() {}
@@ -108,15 +108,15 @@ public struct EventAck: Shape {
     }
 }
 
-/// What `POST …/attachment` takes.
+/// The body of `POST …/attachment`.
 public struct AttachmentRequest: Shape {
-    /// Seconds the lease lasts.
+    /// The duration of the lease in seconds.
     public var ttl: Double = 30
-    /// The launch this client handles.
+    /// The launch that this client handles.
     public var launchId: String?
-    /// Whether another client's lease ends.
+    /// Whether another client's lease is taken over.
     public var takeover = false
-    /// Renews the lease with this epoch.
+    /// The epoch of the lease to renew.
     public var epoch: Int64?
 
     public init() {}
@@ -131,13 +131,13 @@ public struct AttachmentRequest: Shape {
 
 /// A client's lease on a session.
 public struct Attachment: Shape {
-    /// Its number, higher than all before.
+    /// The epoch, higher than all earlier ones.
     public var epoch: Int64 = 0
-    /// When it ends unless it is renewed.
+    /// The time at which the lease expires unless it is renewed.
     public var expiresAt = ""
-    /// Through which event the app has acknowledged.
+    /// The last event that the app has acknowledged.
     public var acknowledgedSeq: Int64 = 0
-    /// The number of the session's last event.
+    /// The sequence number of the session's last event.
     public var lastSeq: Int64 = 0
 
     public init() {}

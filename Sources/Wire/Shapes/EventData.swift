@@ -1,13 +1,13 @@
-/// What the events say in their `data`, one shape a type.
+/// The `data` of events, one shape for each type.
 ///
 /// Questions have ``AuthenticationChallenge`` and ``DelayedRequest``; `task.isWaitingForConnectivity` has none.
 public enum EventData {}
 
 extension EventData {
-    /// Of `task.didCreate`.
+    /// The data of `task.didCreate`.
     public struct DidCreate: Shape {
         public var kind = TaskKind()
-        /// Where it goes.
+        /// The URL of the task.
         public var url = ""
 
         public init() {}
@@ -18,13 +18,13 @@ extension EventData {
         }
     }
 
-    /// Of `task.didSendBodyData`.
+    /// The data of `task.didSendBodyData`.
     public struct DidSendBodyData: Shape {
         /// Bytes since the last such event.
         public var bytesSent: Int64 = 0
-        /// Bytes so far.
+        /// Bytes in total so far.
         public var totalBytesSent: Int64 = 0
-        /// Bytes in all, where that is known.
+        /// The expected number of bytes, if known.
         public var totalBytesExpectedToSend: Int64?
 
         public init() {}
@@ -36,13 +36,13 @@ extension EventData {
         }
     }
 
-    /// Of `task.didWriteData`.
+    /// The data of `task.didWriteData`.
     public struct DidWriteData: Shape {
         /// Bytes since the last such event.
         public var bytesWritten: Int64 = 0
-        /// Bytes so far.
+        /// Bytes in total so far.
         public var totalBytesWritten: Int64 = 0
-        /// Bytes in all, where that is known.
+        /// The expected number of bytes, if known.
         public var totalBytesExpectedToWrite: Int64?
 
         public init() {}
@@ -54,14 +54,14 @@ extension EventData {
         }
     }
 
-    /// Of `task.willRetry`.
+    /// The data of `task.willRetry`.
     public struct WillRetry: Shape {
         /// The attempt that failed, from 1.
         public var attempt: Int64 = 0
-        /// Why it failed; `nil` for a status.
+        /// The error; `nil` for a status.
         public var error: TaskError?
         public var nextAt = ""
-        /// Where it goes on.
+        /// The offset at which the next attempt resumes.
         public var offset: Int64 = 0
 
         public init() {}
@@ -74,13 +74,13 @@ extension EventData {
         }
     }
 
-    /// Of `task.didResumeAtOffset`.
+    /// The data of `task.didResumeAtOffset`.
     public struct DidResumeAtOffset: Shape {
-        /// Where the download goes on; 0 for a restart.
+        /// The offset at which the download resumes; 0 for a restart.
         public var fileOffset: Int64 = 0
-        /// Bytes in all, where that is known.
+        /// The expected number of bytes, if known.
         public var expectedTotalBytes: Int64?
-        /// Why it did not simply continue.
+        /// The reason for a restart.
         public var cause = ""
 
         public init() {}
@@ -92,19 +92,19 @@ extension EventData {
         }
     }
 
-    /// Of `task.didFinishDownloading`.
+    /// The data of `task.didFinishDownloading`.
     public struct DidFinishDownloading: Shape {
         public var contentURL = ""
-        /// Bytes.
+        /// The length in bytes.
         public var length: Int64 = 0
-        /// Of these bytes.
+        /// The digest of these bytes.
         public var digest = ContentDigest()
-        /// The status of the response: from 400 on the content is what the server says of its refusal; `nil` where
-        /// there was no response.
+        /// The status of the response; from 400 on the content is the server's error page. `nil` if there was no
+        /// response.
         public var statusCode: Int64?
-        /// The name that the response suggests for the file, without a path; `nil` where none was stored.
+        /// The file name that the response suggests, without a path; `nil` if none was stored.
         public var suggestedFilename: String?
-        /// When the content is dropped; `nil` while that is open.
+        /// The time at which the content is deleted; `nil` while it is unknown.
         public var expiresAt: String?
 
         public init() {}
@@ -119,11 +119,11 @@ extension EventData {
         }
     }
 
-    /// Of `task.didComplete`.
+    /// The data of `task.didComplete`.
     public struct DidComplete: Shape {
         public var outcome = TaskOutcome()
         public var error: TaskError?
-        /// The last answer of the server.
+        /// The server's last response.
         public var response: TaskResponse?
 
         public init() {}
@@ -135,13 +135,13 @@ extension EventData {
         }
     }
 
-    /// Of `session.didStall`.
+    /// The data of `session.didStall`.
     public struct DidStall: Shape {
-        /// Running tasks of the session, none of which made progress.
+        /// The number of running tasks, none of which made progress.
         public var taskCount: Int64 = 0
         /// The time of the last progress.
         public var since = ""
-        /// Why the last attempts of the tasks failed, at most ten, without repetitions.
+        /// The errors of the tasks' last attempts, at most ten, without repetitions.
         public var errors: [TaskError] = []
 
         public init() {}
@@ -153,7 +153,7 @@ extension EventData {
         }
     }
 
-    /// Of `session.didFinishEvents`.
+    /// The data of `session.didFinishEvents`.
     public struct DidFinishEvents: Shape {
         /// The launch that was completed.
         public var launchId = ""
@@ -165,9 +165,9 @@ extension EventData {
         }
     }
 
-    /// Of `session.didBecomeInvalid`.
+    /// The data of `session.didBecomeInvalid`.
     public struct DidBecomeInvalid: Shape {
-        /// Why, unless the app asked for it.
+        /// The reason, unless the app invalidated the session.
         public var error: TaskError?
 
         public init() {}

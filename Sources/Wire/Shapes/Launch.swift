@@ -1,44 +1,44 @@
-/// A launch as the service answers it: one webhook and all tries to deliver it.
+/// A launch as the service returns it: one webhook and all attempts to deliver it.
 public struct Launch: Shape {
-    /// Where a launch stands.
+    /// The state of a launch.
     public struct State: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
         /// Waits for its next attempt.
         public static let pending: Self = "pending"
         public static let delivering: Self = "delivering"
-        /// Was answered with a 2xx and waits for its completion.
+        /// The receiver answered 2xx; the launch waits for its completion.
         public static let launched: Self = "launched"
-        /// The app has called the completion.
+        /// The app has completed the launch.
         public static let completed: Self = "completed"
-        /// A client attached by itself.
+        /// A client attached without the launch.
         public static let superseded: Self = "superseded"
         /// All attempts failed.
         public static let exhausted: Self = "exhausted"
-        /// Waits for a webhook that can be called.
+        /// Waits for a usable webhook.
         public static let parked: Self = "parked"
         public static let known: [Self] = [
             .pending, .delivering, .launched, .completed, .superseded, .exhausted, .parked,
         ]
     }
 
-    /// The `lnch_…` that names it, and its webhook, over all attempts.
+    /// `lnch_…`, the identifier of the launch and of its webhook in all attempts.
     public var launchId = ""
     /// `session.handleEvents` or `app.performFetch`.
     public var kind = ""
-    /// Where it stands.
+    /// The current state.
     public var state = State.pending
-    /// The session, unless it is a fetch.
+    /// The session; `nil` for a fetch.
     public var sessionIdentifier: String?
     /// `tasksFinished`, `authenticationRequired`, `delayedRequestReady`, `tasksStalled`.
     public var reasons: [String] = []
-    /// The last event it tells of.
+    /// The last event that the launch covers.
     public var lastSeq: Int64?
     public var createdAt = ""
     public var nextAttemptAt: String?
-    /// When the app called the completion.
+    /// The time of the completion.
     public var completedAt: String?
-    /// All tries so far.
+    /// All attempts so far.
     public var attempts: [LaunchAttempt] = []
 
     public init() {}
@@ -57,20 +57,20 @@ public struct Launch: Shape {
     }
 }
 
-/// One try to send a webhook. Also the answer to `POST /v1/app/webhook/ping`.
+/// One attempt to send a webhook. Also the response to `POST /v1/app/webhook/ping`.
 public struct LaunchAttempt: Shape {
-    /// The `error` of a try that was answered with 2xx, but not followed by a completion by the launch's deadline.
+    /// The `error` of an attempt with a 2xx but without a completion by the launch's deadline.
     public static let notCompleted = "notCompleted"
 
-    /// Which try it was, from 1.
+    /// The number of the attempt, from 1.
     public var number: Int64 = 0
     public var startedAt = ""
-    /// How many seconds it took.
+    /// The duration in seconds.
     public var duration: Double?
     public var statusCode: Int64?
-    /// Why the try failed, in words; ``notCompleted`` where a 2xx was not followed by a completion in time.
+    /// The error in words; ``notCompleted`` if no completion followed a 2xx in time.
     public var error: String?
-    /// The beginning of the receiver's answer.
+    /// The beginning of the receiver's response.
     public var excerpt: String?
 
     public init() {}
@@ -85,14 +85,14 @@ public struct LaunchAttempt: Shape {
     }
 }
 
-/// What `POST /v1/launches/redeliver` takes: which launches are meant, those that match every member given.
+/// The body of `POST /v1/launches/redeliver`: selects the launches that match every given member.
 public struct LaunchSelection: Shape {
-    /// Only those created after this time (RFC 3339).
+    /// Only launches that were created after this time (RFC 3339).
     public var createdAfter = ""
-    /// Only those created before this time (RFC 3339).
+    /// Only launches that were created before this time (RFC 3339).
     public var createdBefore: String?
     public var session: String?
-    /// Any of them.
+    /// Launches in one of these states.
     public var state: OneOrMore<Launch.State>?
 
     public init() {}
@@ -107,26 +107,26 @@ public struct LaunchSelection: Shape {
     }
 }
 
-/// What `POST /v1/launches/{id}/complete` takes.
+/// The body of `POST /v1/launches/{id}/complete`.
 public struct LaunchCompletion: Shape {
-    /// What came of a fetch.
+    /// The result of a fetch.
     public struct FetchResult: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
-        /// There was something new.
+        /// There was new data.
         public static let newData: Self = "newData"
-        /// There was nothing new.
+        /// There was no new data.
         public static let noData: Self = "noData"
-        /// It did not work.
+        /// The fetch failed.
         public static let failed: Self = "failed"
         public static let known: [Self] = [.newData, .noData, .failed]
     }
 
-    /// Acknowledges through this event; `nil` for the launch's `lastSeq`.
+    /// The last event to acknowledge; `nil` for the launch's `lastSeq`.
     public var through: Int64?
-    /// Of the client's attachment, where it holds one.
+    /// The epoch of the client's attachment, if it has one.
     public var epoch: Int64?
-    /// What came of a fetch.
+    /// The result of a fetch.
     public var result: FetchResult?
 
     public init() {}

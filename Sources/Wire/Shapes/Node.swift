@@ -1,25 +1,25 @@
-/// What a node does.
+/// A role of a node.
 public struct NodeRole: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
-    /// It answers requests.
+    /// Answers requests.
     public static let api: Self = "api"
-    /// It transfers.
+    /// Runs transfers.
     public static let transfer: Self = "transfer"
-    /// It sends launches.
+    /// Sends launches.
     public static let launch: Self = "launch"
     public static let known: [Self] = [.api, .transfer, .launch]
 }
 
-/// How a node is.
+/// The state of a node.
 public struct NodeState: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
-    /// It takes tasks and launches.
+    /// Claims tasks and launches.
     public static let active: Self = "active"
-    /// It takes nothing more, and still answers requests.
+    /// Claims nothing more, and still answers requests.
     public static let draining: Self = "draining"
-    /// Nothing was heard of it for too long; others take over what it has.
+    /// The lease has expired; other nodes take over its work.
     public static let silent: Self = "silent"
     public static let known: [Self] = [.active, .draining, .silent]
 }
@@ -30,15 +30,16 @@ public struct Node: Shape {
     public var state: NodeState = .active
     public var roles: [NodeRole] = []
     public var version = ""
-    /// The base of the URLs that it puts into webhooks.
+    /// The base of the URLs in its webhooks.
     public var url = ""
     public var startedAt = ""
-    /// When it said last that it lives.
+    /// The last renewal of its lease.
     public var heartbeatAt = ""
     public var transfersRunning = 0
-    /// How many it takes at most; 0 where it does not transfer.
+    /// The maximum number of transfers; 0 without the role `transfer`.
     public var maximumTransfers = 0
-    /// How long work waits on its machine, compared with how long it runs; `nil` where the kernel does not tell.
+    /// The time that work waits on its machine, in relation to the time that it runs; `nil` if the kernel has no
+    /// figure.
     public var load: Double?
 
     public init() {}

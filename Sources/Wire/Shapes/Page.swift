@@ -1,8 +1,8 @@
-/// A part of a list.
+/// A page of a list.
 public struct Page<Item: MemberValue & Hashable & Sendable>: Shape {
     /// The items, in the list's order.
     public var items: [Item] = []
-    /// What `?cursor=` takes to go on; `nil` at the end.
+    /// The `?cursor=` of the next page; `nil` at the end.
     public var nextCursor: String?
 
     public init() {}

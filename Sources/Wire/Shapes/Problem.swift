@@ -1,12 +1,12 @@
-/// An error as the service answers it (RFC 9457).
+/// An error as the service returns it (RFC 9457).
 public struct Problem: Error, Shape {
-    /// One fault of a request: of its body, or of its query.
+    /// One fault of a request's body or query.
     public struct Entry: Shape {
-        /// A JSON Pointer into the body (RFC 6901), where the fault is there.
+        /// A JSON Pointer into the body (RFC 6901), for a fault of the body.
         public var pointer: String?
-        /// The name of a query parameter, where the fault is there.
+        /// The name of a query parameter, for a fault of the query.
         public var parameter: String?
-        /// What is wrong there and what would be right.
+        /// A description of the fault and of a valid value.
         public var detail = ""
 
         public init() {}
@@ -21,7 +21,7 @@ public struct Problem: Error, Shape {
             self.detail = detail
         }
 
-        /// Where the fault is, for a person.
+        /// The position of the fault, for people.
         public var place: String { pointer ?? parameter ?? "" }
 
         public mutating func visit(_ members: inout some MemberVisitor) {
@@ -31,28 +31,28 @@ public struct Problem: Error, Shape {
         }
     }
 
-    /// What clients switch on.
+    /// The code, for programs.
     public var code = ProblemCode()
-    /// The HTTP status, that of ``code`` unless there is a reason.
+    /// The HTTP status, usually that of ``code``.
     public var status: Int = 0
-    /// The same for every problem of a code.
+    /// The title of the code.
     public var title = ""
-    /// What is wrong this time and what to do, for a person.
+    /// A description of the fault and its remedy, for people.
     public var detail = ""
-    /// The request this is about.
+    /// The path of the request.
     public var instance = ""
-    /// The faults of body or query, where they have some.
+    /// The faults of body or query, if any.
     public var errors: [Entry] = []
-    /// With `events-expired`: the oldest event that is left.
+    /// With `events-expired`: the oldest event that is kept.
     public var oldestSeq: Int64?
-    /// With `cursor-invalid`: which session of the identifier this is.
+    /// With `cursor-invalid`: the incarnation of the session.
     public var incarnation: Int64?
-    /// With `cursor-invalid`: its last event.
+    /// With `cursor-invalid`: the last event of the session.
     public var lastSeq: Int64?
 
     public init() {}
 
-    /// Makes a problem with the title of its code, and its status unless another is given.
+    /// Creates a problem with the title of its code, and its status unless another one is given.
     public init(
         _ code: ProblemCode, _ detail: String, status: Int? = nil, instance: String = "", errors: [Entry] = [],
         oldestSeq: Int64? = nil, incarnation: Int64? = nil, lastSeq: Int64? = nil
@@ -68,13 +68,13 @@ public struct Problem: Error, Shape {
         self.lastSeq = lastSeq
     }
 
-    /// The problem of a body that could not be read.
+    /// Creates the problem of a body that could not be read.
     public init(_ error: JSONError, instance: String = "") {
         switch error {
         case .malformed(let offset, let detail):
             self.init(.malformedJSON, "The body is not JSON: at byte \(offset), \(detail).", instance: instance)
         case .invalid(let faults):
-            // The title is that of the code: the detail begins with a fault of the same kind.
+            // The title belongs to the code, so the detail begins with a fault of the same code.
             let named = faults.first { $0.code.rawValue == error.code }
             let first = named.map { "\($0.pointer.isEmpty ? "The body" : $0.pointer): \($0.detail)" } ?? ""
             let more =
@@ -89,7 +89,7 @@ public struct Problem: Error, Shape {
         }
     }
 
-    /// The page about a code.
+    /// The URL of the page about the code.
     public var type: String { ProblemCode.typePrefix + code.rawValue }
 
     public mutating func visit(_ members: inout some MemberVisitor) {

@@ -1,12 +1,12 @@
-/// What went wrong, as a word that clients switch on. There may be more of them within `v1`.
+/// The kind of a problem, for programs. Later versions within `v1` may add codes.
 public struct ProblemCode: WireName {
-    /// What a problem's `type` begins with.
+    /// The beginning of a problem's `type`.
     public static let typePrefix = "https://urlsessiond.dev/problems/"
 
     public let rawValue: String
-    /// The status of answers with this code; 500 for an unknown code.
+    /// The status of responses with this code; 500 for an unknown code.
     public let status: Int
-    /// The same for every problem of a code, for a person.
+    /// The title of every problem with this code, for people.
     public let title: String
 
     public init(rawValue: String) {
@@ -26,7 +26,7 @@ public struct ProblemCode: WireName {
     public static let unauthorized = Self("unauthorized", 401, "A valid key is needed")
     public static let insufficientScope = Self("insufficient-scope", 403, "The key does not allow this")
     public static let notFound = Self("not-found", 404, "There is no such resource")
-    public static let methodNotAllowed = Self("method-not-allowed", 405, "The resource does not know this method")
+    public static let methodNotAllowed = Self("method-not-allowed", 405, "The resource does not support this method")
     public static let notAcceptable = Self("not-acceptable", 406, "There is no acceptable representation")
     public static let requestTimeout = Self("request-timeout", 408, "The request took too long")
     public static let lengthRequired = Self("length-required", 411, "The request needs a length")
@@ -43,7 +43,7 @@ public struct ProblemCode: WireName {
         "idempotency-in-progress", 409, "The request with this idempotency key is still running")
     public static let appExists = Self("app-exists", 409, "The app exists")
     public static let sessionExists = Self("session-exists", 409, "The session exists")
-    public static let cursorInvalid = Self("cursor-invalid", 409, "The place in the events is of an earlier session")
+    public static let cursorInvalid = Self("cursor-invalid", 409, "The position belongs to an earlier session")
     public static let configurationMismatch = Self(
         "configuration-mismatch", 409, "The session has another configuration")
     public static let sessionInvalidated = Self("session-invalidated", 409, "The session has been invalidated")
@@ -71,7 +71,7 @@ public struct ProblemCode: WireName {
     public static let storeUnavailable = Self(
         "store-unavailable", 503, "The database cannot be reached or took too long")
     public static let shuttingDown = Self("shutting-down", 503, "The service is shutting down")
-    public static let internalError = Self("internal-error", 500, "Something went wrong")
+    public static let internalError = Self("internal-error", 500, "The service failed")
 
     /// All codes, in the order of the documentation.
     public static let known: [ProblemCode] = [

@@ -1,4 +1,4 @@
-/// How a server or proxy has its clients authenticate, or itself.
+/// The authentication method of a server or proxy.
 public struct AuthenticationMethod: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -10,23 +10,23 @@ public struct AuthenticationMethod: WireName {
     public static let bearer: Self = "HTTPBearer"
     /// A certificate of the client.
     public static let clientCertificate: Self = "ClientCertificate"
-    /// The server's own certificate is not trusted.
+    /// A server whose certificate is not trusted.
     public static let serverTrust: Self = "ServerTrust"
     public static let known: [Self] = [.basic, .digest, .bearer, .clientCertificate, .serverTrust]
 }
 
-/// Who asks for authentication, as `URLProtectionSpace` tells it.
+/// The requester of authentication, as in `URLProtectionSpace`.
 public struct ProtectionSpace: Shape {
     public var host = ""
     public var port: Int64 = 0
     /// `http` or `https`.
     public var `protocol` = ""
-    /// What the host calls the space.
+    /// The host's name for the space.
     public var realm: String?
     public var authenticationMethod = AuthenticationMethod()
-    /// Whether it is a proxy.
+    /// Whether the requester is a proxy.
     public var isProxy = false
-    /// `sha256/BASE64` of the key that an untrusted server showed.
+    /// The key of an untrusted server, `sha256/BASE64`.
     public var serverPublicKey: String?
 
     public init() {}
@@ -62,13 +62,13 @@ extension TextRule {
     }
 }
 
-/// A credential that the service keeps, without its secret.
+/// A stored credential, without its secret.
 public struct StoredCredential: Shape {
-    /// The name under which it is deleted.
+    /// The identifier with which the credential is deleted.
     public var credentialIdentifier = ""
-    /// Where it is used.
+    /// The protection space in which it is used.
     public var protectionSpace = ProtectionSpace()
-    /// The user, of a credential that has one.
+    /// The user, if the credential has one.
     public var user: String?
     public var createdAt = ""
 
@@ -82,9 +82,9 @@ public struct StoredCredential: Shape {
     }
 }
 
-/// What `POST /v1/credentials` takes.
+/// The body of `POST /v1/credentials`.
 public struct CredentialCreation: Shape {
-    /// Where it is used.
+    /// The protection space in which it is used.
     public var protectionSpace = ProtectionSpace()
     public var credential = Credential(.token(""))
 

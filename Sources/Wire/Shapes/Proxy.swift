@@ -6,7 +6,7 @@ public struct Proxy: Shape {
         public init(rawValue: String) { self.rawValue = rawValue }
         /// An HTTP proxy.
         public static let http: Self = "http"
-        /// An HTTP proxy reached through TLS.
+        /// An HTTP proxy with a TLS connection.
         public static let https: Self = "https"
         /// SOCKS 5; the service resolves names.
         public static let socks5: Self = "socks5"
@@ -18,9 +18,9 @@ public struct Proxy: Shape {
     public var type = Kind()
     public var host = ""
     public var port: Int64 = 0
-    /// The user it wants, if it wants one.
+    /// The user, if the proxy requires one.
     public var user: String?
-    /// The user's password. Never in answers.
+    /// The user's password. Never in responses.
     public var password: String?
 
     public init() {}

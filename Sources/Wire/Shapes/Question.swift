@@ -1,4 +1,4 @@
-/// Where a question stands.
+/// The state of a question.
 public struct QuestionState: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -11,32 +11,32 @@ public struct QuestionState: WireName {
     public static let known: [Self] = [.open, .answered, .expired]
 }
 
-/// A question as the service shows it: the data of its event, and what became of it.
+/// A question as the service returns it: the data of its event, and its state.
 public struct Question: Shape {
     public var questionId = ""
-    /// The kind of event that asked it.
+    /// The type of the event that asked the question.
     public var type = Event.Kind()
     public var state = QuestionState()
     public var sessionIdentifier = ""
-    /// The task that asked first. Others may wait for the same answer.
+    /// The task that asked first. Other tasks may wait for the same answer.
     public var taskIdentifier: Int64 = 0
-    /// How many tasks wait for the answer, or waited when it came: those of the session that met the same protection
-    /// space.
+    /// The number of tasks that wait for the answer, or waited when it arrived: tasks of the session with the same
+    /// protection space.
     public var taskCount: Int64 = 1
-    /// Who asks, for a challenge.
+    /// The requester of a challenge.
     public var protectionSpace: ProtectionSpace?
-    /// How many credentials were refused before, for a challenge.
+    /// The number of refused credentials before a challenge.
     public var previousFailureCount: Int64?
-    /// The credential that would be used.
+    /// The credential that would be used by default.
     public var proposedCredential: ProposedCredential?
-    /// The response that asked for it.
+    /// The response with the challenge.
     public var failureResponse: TaskResponse?
     /// The request about to start, for a delayed request.
     public var request: TransferRequest?
     public var disposition: Disposition?
-    /// When it ends unanswered.
+    /// The time at which the question expires.
     public var deadline = ""
-    /// When it was asked.
+    /// The time of the question.
     public var createdAt = ""
     public var answeredAt: String?
 
@@ -63,13 +63,13 @@ public struct Question: Shape {
     }
 }
 
-/// What is to be done about a question. The first four answer a challenge, the last three a delayed request.
+/// The answer to a question. The first four answer a challenge, the last three a delayed request.
 public struct Disposition: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
-    /// Use the credential that comes with it.
+    /// Use the credential of the answer.
     public static let useCredential: Self = "useCredential"
-    /// Continue as if the question had not been asked.
+    /// Continue without a credential of the answer.
     public static let performDefaultHandling: Self = "performDefaultHandling"
     /// End the task.
     public static let cancelAuthenticationChallenge: Self = "cancelAuthenticationChallenge"
@@ -77,7 +77,7 @@ public struct Disposition: WireName {
     public static let rejectProtectionSpace: Self = "rejectProtectionSpace"
     /// Start the request as it is.
     public static let continueLoading: Self = "continueLoading"
-    /// Start the request that comes with it.
+    /// Start the request of the answer.
     public static let useNewRequest: Self = "useNewRequest"
     /// End the task.
     public static let cancel: Self = "cancel"

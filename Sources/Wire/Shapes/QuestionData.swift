@@ -1,6 +1,6 @@
-/// The credential that would be used, without its secret.
+/// The credential that would be used by default, without its secret.
 public struct ProposedCredential: Shape {
-    /// Whose it is.
+    /// The user of the credential.
     public var user: String?
 
     public init() {}
@@ -13,17 +13,17 @@ public struct ProposedCredential: Shape {
 /// The data of `task.didReceiveChallenge`: a question for a credential.
 public struct AuthenticationChallenge: Shape {
     public var questionId = ""
-    /// Who asks.
+    /// The requester.
     public var protectionSpace = ProtectionSpace()
-    /// How many tasks of the session waited for the answer when the event was read.
+    /// The number of tasks of the session that waited for the answer when the event was read.
     public var taskCount: Int64 = 1
-    /// How many credentials were refused before.
+    /// The number of refused credentials before.
     public var previousFailureCount: Int64 = 0
-    /// The credential that would be used.
+    /// The credential that would be used by default.
     public var proposedCredential: ProposedCredential?
-    /// The response that asked for it.
+    /// The response with the challenge.
     public var failureResponse: TaskResponse?
-    /// When the question ends unanswered.
+    /// The time at which the question expires.
     public var deadline = ""
 
     public init() {}
@@ -44,7 +44,7 @@ public struct DelayedRequest: Shape {
     public var questionId = ""
     /// The request about to start.
     public var request = TransferRequest()
-    /// When the question ends unanswered.
+    /// The time at which the question expires.
     public var deadline = ""
 
     public init() {}

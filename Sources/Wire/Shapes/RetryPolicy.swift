@@ -1,24 +1,24 @@
-/// When a broken attempt is followed by another.
+/// The rule by which a failed attempt is followed by another.
 public enum RetryPolicy: Sendable, Hashable {
-    /// Transport faults alone, as `URLSession` does.
+    /// Retries after transport faults only, as `URLSession` does.
     case apple
-    /// Transport faults, and the statuses that usually pass; the default.
+    /// Retries after transport faults and usually transient statuses; the default.
     case robust
-    /// The app's own.
+    /// The app's own settings.
     case custom(Settings)
 
-    /// The numbers of an app's own policy.
+    /// The settings of an app's own policy.
     public struct Settings: Shape {
-        /// Statuses that are tried again.
+        /// Statuses that are retried.
         public var statusCodes: [Int64] = [408, 425, 429, 500, 502, 503, 504]
-        /// All attempts, from the first try; `nil` for no limit but the resource timeout.
+        /// The maximum number of attempts, from the first; `nil` for no limit but the resource timeout.
         public var maximumAttempts: Int64?
         /// Seconds after the beginning of the first attempt in which another one may begin; `nil` for no limit but the
         /// resource timeout.
         public var maximumElapsedTime: Double?
-        /// Seconds; the ceiling of the first wait.
+        /// The upper limit of the first delay, in seconds.
         public var initialDelay = 1.0
-        /// Seconds; the ceiling of every wait.
+        /// The upper limit of every delay, in seconds.
         public var maximumDelay = 600.0
 
         public init() {}
@@ -26,7 +26,7 @@ public enum RetryPolicy: Sendable, Hashable {
         public mutating func visit(_ members: inout some MemberVisitor) {
             members.defaulted(
                 "statusCodes", &statusCodes,
-                .distinct(400...599, count: 0...200, "No status may stand here twice."))
+                .distinct(400...599, count: 0...200, "No status may occur twice."))
             members.nullable("maximumAttempts", &maximumAttempts, 1...1_000_000)
             members.nullable("maximumElapsedTime", &maximumElapsedTime, 0.001...315_360_000)
             members.defaulted("initialDelay", &initialDelay, 0.1...86_400)

@@ -1,4 +1,4 @@
-/// Over how many connections at a time a download comes.
+/// The number of concurrent connections of a download.
 public enum Segments: Sendable, Hashable {
     /// 1 to 16.
     case count(Int)
@@ -28,15 +28,15 @@ extension Segments: MemberValue {
     }
 }
 
-/// Digests of consecutive pieces of a content: all have the same length but the last, which may be shorter.
+/// Digests of consecutive pieces of a content. All have the same length but the last, which may be shorter.
 public struct Pieces: Shape {
     /// The length of a piece in bytes.
     public var length: Int64 = 0
     public var algorithm = ContentDigest.Algorithm()
-    /// One for each piece, in lower-case hex.
+    /// One digest for each piece, in lower-case hex.
     public var values: [String] = []
 
-    /// Pieces of one content.
+    /// The maximum number of pieces of one content.
     public static let mostValues = 16_384
 
     public init() {}
@@ -65,13 +65,13 @@ public struct Pieces: Shape {
     }
 }
 
-/// Consecutive bytes of a content that comes in segments.
+/// The state of one segment of a download.
 public struct SegmentState: Shape {
     public var offset: Int64 = 0
     public var length: Int64 = 0
-    /// Bytes of it that are here.
+    /// The number of its bytes that were received.
     public var received: Int64 = 0
-    /// Where they come from: 0 is the task's own URL, then come its mirrors. `nil` for what is not being fetched.
+    /// The source: 0 for the task's own URL, higher numbers for its mirrors; `nil` if the segment is not being fetched.
     public var source: Int64?
 
     public init() {}

@@ -1,4 +1,4 @@
-/// What `GET /v1` answers: the paths of everything else, by name.
+/// The response to `GET /v1`: the paths of all other resources, by name.
 package struct ServiceIndex: JSONWritable {
     /// The paths of the API's resources.
     package var resources: [(name: String, path: String)]

@@ -1,23 +1,23 @@
-/// A session as the service answers it.
+/// A session as the service returns it.
 public struct Session: Shape {
-    /// Where a session stands.
+    /// The state of a session.
     public struct State: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
-        /// Takes tasks.
+        /// Accepts tasks.
         public static let active: Self = "active"
-        /// Takes no more tasks, and waits for the last ones.
+        /// Accepts no more tasks, and waits for the last ones.
         public static let invalidating: Self = "invalidating"
-        /// Only to be read.
+        /// Read-only.
         public static let invalid: Self = "invalid"
         public static let known: [Self] = [.active, .invalidating, .invalid]
     }
 
-    /// How a client is attached.
+    /// The attachment of a client.
     public struct Attached: Shape {
         /// `stream`, `wait` or `lease`.
         public var kind = ""
-        /// When a lease ends.
+        /// The time at which a lease expires.
         public var expiresAt: String?
 
         public init() {}
@@ -28,29 +28,29 @@ public struct Session: Shape {
         }
     }
 
-    /// The app's name for it.
+    /// The app's name of the session.
     public var identifier = ""
     public var sessionDescription: String?
-    /// Which session under this identifier it is, from 1.
+    /// The incarnation, from 1.
     public var incarnation: Int64 = 1
     public var state = State.active
     /// The effective configuration, without secrets.
     public var configuration = SessionConfiguration()
     public var taskCounts = TaskCounts()
-    /// Bytes of bodies received by all its tasks.
+    /// Body bytes that all its tasks received.
     public var countOfBytesReceived: Int64 = 0
-    /// Bytes of bodies sent by all its tasks.
+    /// Body bytes that all its tasks sent.
     public var countOfBytesSent: Int64 = 0
-    /// The number of the last event, 0 before the first.
+    /// The sequence number of the last event; 0 before the first.
     public var lastEventSeq: Int64 = 0
-    /// Through which event the app has acknowledged.
+    /// The last event that the app has acknowledged.
     public var acknowledgedSeq: Int64 = 0
-    /// The client that is attached.
+    /// The attached client.
     public var attachment: Attached?
     /// The open launch.
     public var launch: Launch?
     public var createdAt = ""
-    /// Grows with every change.
+    /// Increases with every change.
     public var revision: Int64 = 1
 
     public init() {}
@@ -72,7 +72,7 @@ public struct Session: Shape {
         members.member("revision", &revision)
     }
 
-    /// Secrets are never written.
+    /// Writes the session without secrets.
     public func write(to writer: inout JSONWriter) {
         var members = self
         members.configuration = configuration.redacted()

@@ -1,16 +1,16 @@
-/// What an app fixes about a session when it creates it. The members and defaults are those of the service.
+/// The configuration that an app fixes when it creates a session. Members and defaults are the service's.
 ///
-/// Written with all its members. Read, an absent member has its default, so that what is read is effective.
+/// All members are written. An absent member is read as its default, so that the result is the effective configuration.
 public struct SessionConfiguration: Shape {
-    /// Which cookies are kept.
+    /// The rule for storing cookies.
     public struct CookieAcceptPolicy: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
-        /// Those of the task's own domain; the default.
+        /// Cookies of the task's own domain; the default.
         public static let onlyFromMainDocumentDomain: Self = "onlyFromMainDocumentDomain"
-        /// All.
+        /// All cookies.
         public static let always: Self = "always"
-        /// None.
+        /// No cookies.
         public static let never: Self = "never"
         public static let known: [Self] = [.onlyFromMainDocumentDomain, .always, .never]
     }
@@ -25,18 +25,18 @@ public struct SessionConfiguration: Shape {
         public static let known: [Self] = [.tls12, .tls13]
     }
 
-    /// Who answers authentication challenges.
+    /// The handling of authentication challenges.
     public struct ChallengeHandling: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
-        /// The app is asked; the default.
+        /// The app answers a question; the default.
         public static let ask: Self = "ask"
-        /// Stored credentials, else the answer stands.
+        /// Stored credentials are used, else the response is final.
         public static let performDefaultHandling: Self = "performDefaultHandling"
         public static let known: [Self] = [.ask, .performDefaultHandling]
     }
 
-    /// How urgent the session's transfers are.
+    /// The urgency of the session's transfers.
     public struct NetworkServiceType: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -47,18 +47,18 @@ public struct SessionConfiguration: Shape {
         public static let known: [Self] = [.default, .background]
     }
 
-    /// Whether uploads try to be resumable.
+    /// Whether uploads are made resumable.
     public struct ResumableUploads: WireName {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
-        /// Where the server can; the default.
+        /// If the server supports it; the default.
         public static let auto: Self = "auto"
         /// Never.
         public static let off: Self = "off"
         public static let known: [Self] = [.auto, .off]
     }
 
-    /// The public keys of which a host must show one.
+    /// The pinned public keys of a host, one of which it must present.
     public struct HostPins: Sendable, Hashable {
         /// The host's name.
         public var host: String
@@ -71,17 +71,17 @@ public struct SessionConfiguration: Shape {
         }
     }
 
-    /// Wait for good conditions.
+    /// Whether tasks wait for good conditions.
     public var isDiscretionary = false
-    /// False: events queue, and no webhook is sent.
+    /// Whether launches are sent. Without them events are only stored.
     public var sessionSendsLaunchEvents = true
-    /// Seconds with no bytes either way, after which an attempt ends, never the task.
+    /// Seconds without bytes in either direction, after which an attempt ends, but not the task.
     public var timeoutIntervalForRequest = 60.0
     /// Seconds after which the task ends with -1001.
     public var timeoutIntervalForResource = 604_800.0
     /// Concurrent transfers per session and host.
     public var httpMaximumConnectionsPerHost: Int64 = 6
-    /// Sent with every request that has no such header of its own.
+    /// Header fields of every request that has no such field of its own.
     public var httpAdditionalHeaders = StringMap()
     /// Whether stored cookies are sent.
     public var httpShouldSetCookies = true
@@ -94,11 +94,11 @@ public struct SessionConfiguration: Shape {
     public var allowsConstrainedNetworkAccess = true
     /// Accepted; background sessions always wait.
     public var waitsForConnectivity = true
-    /// The lowest version of TLS that may be spoken.
+    /// The minimum version of TLS.
     public var tlsMinimumSupportedProtocolVersion = TLSVersion.tls12
-    /// True: plain http ends with -1022.
+    /// Whether plain http fails with -1022.
     public var requiresSecureTransport = false
-    /// One of a host's pins must match, on top of the system's trust.
+    /// Keys of hosts, one of which must match besides the system's trust.
     public var pinnedPublicKeys: [HostPins] = []
     /// The proxy for all transfers.
     public var proxy: Proxy?
@@ -108,12 +108,14 @@ public struct SessionConfiguration: Shape {
     /// Bytes per second over all transfers; `nil` for no limit.
     public var bandwidthLimit: Int64?
     public var resumableUploads = ResumableUploads.auto
-    /// Seconds without progress of any running task after which `session.didStall` is recorded; `nil` for never.
+    /// Seconds without progress of any running task until `session.didStall` is recorded; `nil` for never.
     public var stallInterval: Double? = 3600
+    /// How downloads by GET use what is stored, unless their request says it.
+    public var requestCachePolicy = CachePolicy.reloadIgnoringLocalCacheData
 
     public init() {}
 
-    /// The configuration with every secret hidden, for answers.
+    /// The configuration with every secret hidden, for responses.
     public func redacted() -> SessionConfiguration {
         var copy = self
         copy.httpAdditionalHeaders = SecretHeaders.redacted(httpAdditionalHeaders, besides: [])
@@ -151,10 +153,11 @@ public struct SessionConfiguration: Shape {
         var stalls = StallInterval(seconds: stallInterval)
         members.defaulted("stallInterval", &stalls)
         stallInterval = stalls.seconds
+        members.defaulted("requestCachePolicy", &requestCachePolicy)
     }
 }
 
-/// An interval that is `null` for never, and has its default where it is absent.
+/// An interval that is `null` for never, and has its default if it is absent.
 private struct StallInterval: MemberValue {
     static var kind: String { "a number of seconds from 1 to 315360000, or null" }
 
@@ -168,7 +171,7 @@ private struct StallInterval: MemberValue {
     func write(to writer: inout JSONWriter) { writer.value(seconds) }
 }
 
-/// Pins as they travel: an object with a member for each host.
+/// Pins in JSON: an object with a member for each host.
 private struct PinsByHost: JSONReadable, MemberValue {
     var hosts: [SessionConfiguration.HostPins] = []
 

@@ -1,8 +1,8 @@
-/// What `POST /v1/sessions` takes: it only creates.
+/// The body of `POST /v1/sessions`, which only creates.
 public struct SessionCreation: Shape {
-    /// The name of the session; `nil` lets the service make one.
+    /// The name of the session; if `nil`, the service creates one.
     public var identifier: String?
-    /// The configuration; `nil` for defaults, and to reconnect to any.
+    /// The configuration; `nil` for the defaults, and to reconnect to any configuration.
     public var configuration: SessionConfiguration?
     public var sessionDescription: String?
 
@@ -15,11 +15,11 @@ public struct SessionCreation: Shape {
     }
 }
 
-/// What `PUT /v1/sessions/{identifier}` takes: it creates the session or reconnects to it.
+/// The body of `PUT /v1/sessions/{identifier}`, which creates the session or reconnects to it.
 public struct SessionPut: Shape {
-    /// The configuration; `nil` for defaults, and to reconnect to any.
+    /// The configuration; `nil` for the defaults, and to reconnect to any configuration.
     public var configuration: SessionConfiguration?
-    /// The app's words about it; an absent member leaves them as they are.
+    /// The app's description; an absent member keeps it.
     public var sessionDescription: Change<String> = .unchanged
 
     public init() {}
@@ -30,7 +30,7 @@ public struct SessionPut: Shape {
     }
 }
 
-/// What `PATCH /v1/sessions/{identifier}` takes.
+/// The body of `PATCH /v1/sessions/{identifier}`.
 public struct SessionChange: Shape {
     public var sessionDescription: Change<String> = .unchanged
     /// Bytes per second over all transfers.

@@ -1,4 +1,4 @@
-/// A task as the service answers it.
+/// A task as the service returns it.
 @dynamicMemberLookup
 public struct SessionTask: Shape {
     /// Its number in the session, from 1.
@@ -7,51 +7,52 @@ public struct SessionTask: Shape {
     public var sessionIdentifier = ""
     public var kind = TaskKind()
     public var state = TaskState()
-    /// What it is doing, while it runs.
+    /// The phase of a running task.
     public var phase: TaskPhase?
-    /// Why it is not moving.
+    /// The reasons why it waits.
     public var waitingFor: [WaitingReason] = []
-    /// How it ended; `nil` until then.
+    /// The outcome; `nil` until the task is completed.
     public var outcome: TaskOutcome?
-    /// As it was given, without secrets.
+    /// The request at creation, without secrets.
     public var originalRequest = TransferRequest()
-    /// After redirects and changes, without secrets.
+    /// The request after redirects and changes, without secrets.
     public var currentRequest: TransferRequest?
     public var redirects: [Redirect] = []
-    /// The last answer of the server.
+    /// The server's last response.
     public var response: TaskResponse?
     /// Bytes of content.
     public var countOfBytesReceived: Int64 = 0
     /// Bytes of the body.
     public var countOfBytesSent: Int64 = 0
-    /// Bytes of content that came and had to be fetched once more: they were not recorded before a kill, or could not be
-    /// continued.
+    /// Bytes of content that were fetched again, because they were not recorded before a kill or could not be resumed.
     public var countOfBytesFetchedTwice: Int64 = 0
-    /// Bytes of content, where that is known.
+    /// The expected bytes of content, if known.
     public var countOfBytesExpectedToReceive: Int64?
-    /// Bytes of the body, where that is known.
+    /// The expected bytes of the body, if known.
     public var countOfBytesExpectedToSend: Int64?
     public var progress = TaskProgress()
-    /// How far each part is of a content that comes in segments, while the task runs.
+    /// The states of the segments, while the task runs.
     public var segmentStates: [SegmentState]?
     public var attempts = TaskAttempts()
     public var error: TaskError?
-    /// Its stored bytes.
+    /// The part of the cache in the content; `nil` for none.
+    public var cacheStatus: CacheStatus?
+    /// The stored content.
     public var content: Content?
     public var createdAt = ""
-    /// When its first attempt began.
+    /// The beginning of the first attempt.
     public var startedAt: String?
     public var completedAt: String?
-    /// Grows with every change but progress.
+    /// Increases with every change but progress.
     public var revision: Int64 = 0
 
-    /// What was said about it when it was created, and changed since.
+    /// The terms that the app set at creation or changed since.
     public var terms = TaskTerms()
-    /// What it sends; bytes that were given as the body they were stored as.
+    /// The source of the body. Bytes of the creation are shown as the stored body.
     public var body: BodySource?
-    /// The task that this one repeats.
+    /// The completed task that this task repeats.
     public var retryOf: Int64?
-    /// In the answer to a creation: whether it was there before.
+    /// In the response to a creation: whether the task existed before.
     public var existing = false
 
     public init() {}
@@ -77,6 +78,7 @@ public struct SessionTask: Shape {
         members.nullable("segmentStates", &segmentStates)
         members.defaulted("attempts", &attempts)
         members.nullable("error", &error)
+        members.nullable("cacheStatus", &cacheStatus)
         members.nullable("content", &content)
         members.member("createdAt", &createdAt)
         members.nullable("startedAt", &startedAt)
@@ -93,7 +95,7 @@ public struct SessionTask: Shape {
         set { terms[keyPath: member] = newValue }
     }
 
-    /// Secrets are never written.
+    /// Writes the task without secrets.
     public func write(to writer: inout JSONWriter) {
         var members = self
         members.originalRequest = originalRequest.redacted()

@@ -1,4 +1,4 @@
-/// A status code or a range of them, such as `"404"` or `"200-299"`. A single one may be sent as a number, too.
+/// A status code or a range of them, such as `"404"` or `"200-299"`. A single one may also be sent as a number.
 public struct StatusCodes: Sendable, Hashable {
     public var text: String
 

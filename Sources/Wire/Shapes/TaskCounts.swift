@@ -1,13 +1,13 @@
-/// How many tasks of a session are in which state.
+/// The numbers of a session's tasks by state.
 public struct TaskCounts: Shape {
     /// Tasks that wait for `resume`.
     public var suspended: Int64 = 0
-    /// Tasks that run, or wait to.
+    /// Tasks that run or are queued.
     public var running: Int64 = 0
     public var canceling: Int64 = 0
-    /// Tasks that are done, whatever came of them.
+    /// Completed tasks of any outcome.
     public var completed: Int64 = 0
-    /// Of the completed ones, by outcome.
+    /// The completed tasks by outcome.
     public var outcomes = OutcomeCounts()
 
     public init() {}
@@ -21,7 +21,7 @@ public struct TaskCounts: Shape {
     }
 }
 
-/// How many completed tasks ended how.
+/// The numbers of completed tasks by outcome.
 public struct OutcomeCounts: Shape {
     /// With an acceptable status.
     public var succeeded: Int64 = 0

@@ -1,16 +1,16 @@
-/// What `POST /v1/sessions/{identifier}/tasks` takes, and each line and element of a batch.
+/// The body of `POST /v1/sessions/{identifier}/tasks`, and each line or element of a batch.
 @dynamicMemberLookup
 public struct TaskCreation: Shape {
     public var kind = TaskKind()
-    /// What it sends; `nil` only with ``resumeData``.
+    /// The request; `nil` only with ``resumeData``.
     public var request: TransferRequest?
     /// The body of an upload.
     public var body: BodySource?
-    /// What a cancel by producing resume data answered: the download goes on from there.
+    /// The resume data of a cancelled download, which this task resumes.
     public var resumeData: String?
-    /// Whether it starts at once.
+    /// Whether the task starts at once.
     public var state = TaskState.running
-    /// What else is said about it.
+    /// The other terms of the task.
     public var terms = TaskTerms()
 
     public init() {}
@@ -30,7 +30,7 @@ public struct TaskCreation: Shape {
         return task
     }
 
-    /// A download that goes on where a cancelled one stopped.
+    /// Creates a download that resumes a cancelled one.
     public static func download(resumeData: String) -> TaskCreation {
         var task = TaskCreation(kind: .download, request: nil)
         task.resumeData = resumeData
@@ -60,12 +60,14 @@ public struct TaskCreation: Shape {
         let hasRequest = reader.presence(of: "request") == .present
         let hasBody = reader.presence(of: "body") == .present
         if reader.presence(of: "resumeData") == .present {
-            if kind == .upload { reader.report("resumeData", "Only downloads go on from resume data.") }
-            if hasRequest { reader.report("request", "With resumeData the request is that of the cancelled task.") }
-            if terms.destination?.bucket != nil {
-                reader.report("destination", "bucket", detail: "With resumeData the content is on a disk already.")
+            if kind == .upload { reader.report("resumeData", "Only downloads have resume data.") }
+            if hasRequest {
+                reader.report("request", "With resumeData the task has the request of the cancelled task.")
             }
-            if hasBody { reader.report("body", "With resumeData the request is that of the cancelled task.") }
+            if terms.destination?.bucket != nil {
+                reader.report("destination", "bucket", detail: "With resumeData the content is already on disk.")
+            }
+            if hasBody { reader.report("body", "With resumeData the task has the request of the cancelled task.") }
             return
         }
         if !hasRequest { reader.report("request", "This member is missing; it must be an object with a url.") }

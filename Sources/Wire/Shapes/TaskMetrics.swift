@@ -1,10 +1,10 @@
-/// How a task went, as `URLSessionTaskMetrics` tells it: the data of `task.didFinishCollectingMetrics`.
+/// The metrics of a task, as in `URLSessionTaskMetrics`: the data of `task.didFinishCollectingMetrics`.
 public struct TaskMetrics: Shape {
     /// From creation to completion.
     public var taskInterval = TaskInterval()
-    /// How many redirects were followed.
+    /// The number of followed redirects.
     public var redirectCount: Int64 = 0
-    /// The requests and their answers, the latest if there were many.
+    /// The requests and their responses; the latest ones if there were many.
     public var transactionMetrics: [TransactionMetrics] = []
 
     public init() {}
@@ -16,11 +16,11 @@ public struct TaskMetrics: Shape {
     }
 }
 
-/// A stretch of time.
+/// A period of time.
 public struct TaskInterval: Shape {
-    /// When it began.
+    /// The beginning.
     public var start = ""
-    /// How many seconds it lasted.
+    /// The duration in seconds.
     public var duration = 0.0
 
     public init() {}
@@ -31,47 +31,49 @@ public struct TaskInterval: Shape {
     }
 }
 
-/// One request and its answer, as `URLSessionTaskTransactionMetrics` tells it.
+/// One request and its response, as in `URLSessionTaskTransactionMetrics`.
 public struct TransactionMetrics: Shape {
-    /// Where it went.
+    /// The URL of the request.
     public var url = ""
-    /// The server's status.
+    /// The status of the response.
     public var statusCode: Int64?
-    /// Why it ended early, in words.
+    /// The error that ended it early, in words.
     public var error: String?
-    /// From which byte of the content on.
+    /// The offset of the first requested byte of the content.
     public var offset: Int64 = 0
-    /// When it began.
+    /// The beginning of the exchange.
     public var fetchStartDate = ""
-    /// When the look-up began.
+    /// The beginning of the host look-up.
     public var domainLookupStartDate: String?
-    /// When the look-up ended.
+    /// The end of the host look-up.
     public var domainLookupEndDate: String?
-    /// When the connection was begun.
+    /// The beginning of the connection attempt.
     public var connectStartDate: String?
-    /// When TLS began.
+    /// The beginning of the TLS handshake.
     public var secureConnectionStartDate: String?
-    /// When TLS was ready.
+    /// The end of the TLS handshake.
     public var secureConnectionEndDate: String?
-    /// When the connection was ready.
+    /// The end of the connection attempt.
     public var connectEndDate: String?
-    /// When the first byte was sent.
+    /// The time of the first sent byte.
     public var requestStartDate: String?
-    /// When the last byte was sent.
+    /// The time of the last sent byte.
     public var requestEndDate: String?
-    /// When the first byte came.
+    /// The time of the first received byte.
     public var responseStartDate: String?
-    /// When the last byte came.
+    /// The time of the last received byte.
     public var responseEndDate: String?
     /// `http/1.1` or `h2`.
     public var networkProtocolName: String?
     /// `TLSv1.2` or `TLSv1.3`.
     public var negotiatedTLSProtocolVersion: String?
-    /// As OpenSSL names it, `TLS_AES_256_GCM_SHA384`.
+    /// OpenSSL's name of the cipher suite, such as `TLS_AES_256_GCM_SHA384`.
     public var negotiatedTLSCipherSuite: String?
-    /// Whether the connection was there before.
+    /// The origin of the response.
+    public var resourceFetchType = ResourceFetchType.networkLoad
+    /// Whether the connection existed before.
     public var isReusedConnection = false
-    /// Whether it went through a proxy.
+    /// Whether a proxy was used.
     public var isProxyConnection = false
     /// The service's address.
     public var localAddress: String?
@@ -111,6 +113,7 @@ public struct TransactionMetrics: Shape {
         members.nullable("networkProtocolName", &networkProtocolName)
         members.nullable("negotiatedTLSProtocolVersion", &negotiatedTLSProtocolVersion)
         members.nullable("negotiatedTLSCipherSuite", &negotiatedTLSCipherSuite)
+        members.sparse("resourceFetchType", &resourceFetchType, unless: .networkLoad)
         members.defaulted("isReusedConnection", &isReusedConnection)
         members.defaulted("isProxyConnection", &isProxyConnection)
         members.nullable("localAddress", &localAddress)

@@ -1,16 +1,16 @@
-/// The last answer of a task's server, as `URLResponse` tells it.
+/// The last response of a task's server, as in `URLResponse`.
 public struct TaskResponse: Shape {
     public var statusCode: Int64 = 0
-    /// Fields that came several times are joined with commas.
+    /// The header fields. Values of repeated fields are joined with commas.
     public var headers = StringMap()
-    /// The names of header fields left out because all together were more than 16 KiB.
+    /// The names of header fields that were dropped because all together exceeded 16 KiB.
     public var droppedHeaders: [String] = []
     /// The media type without its parameters.
     public var mimeType: String?
     /// The announced length in bytes.
     public var expectedContentLength: Int64?
     public var suggestedFilename: String?
-    /// Where it came from, after redirects.
+    /// The URL of the response, after redirects.
     public var url = ""
 
     public init() {}
@@ -26,13 +26,13 @@ public struct TaskResponse: Shape {
     }
 }
 
-/// Why a task failed, with the codes and names of Apple's `NSURLErrorDomain`.
+/// The error of a failed task, with the codes and names of Apple's `NSURLErrorDomain`.
 public struct TaskError: Error, Shape {
     /// The cause, as libcurl or the service found it.
     public struct Underlying: Shape {
         /// `curl` or `urlsessiond`.
         public var domain = ""
-        /// A number of libcurl's, or a word of the service's own.
+        /// A number of libcurl's, or a word of the service's.
         public var code = JSON.null
         public var message = ""
 
@@ -52,15 +52,15 @@ public struct TaskError: Error, Shape {
     public var code: Int64 = 0
     /// Apple's name of the code, such as `timedOut`.
     public var name = ""
-    /// What happened, for a person.
+    /// A description, for people.
     public var localizedDescription = ""
-    /// Where it happened.
+    /// The URL that failed.
     public var failingURL: String?
-    /// Why the service cancelled: 0 force quit, 1 refresh disabled, 2 insufficient resources.
+    /// The reason of a cancellation by the service: 0 force quit, 1 refresh disabled, 2 insufficient resources.
     public var backgroundTaskCancelledReason: Int64?
-    /// Why there is no network: 0 cellular, 1 expensive, 2 constrained.
+    /// The reason why there is no network: 0 cellular, 1 expensive, 2 constrained.
     public var networkUnavailableReason: Int64?
-    /// `egress` when that policy refused.
+    /// `egress` if the egress policy refused.
     public var policy: String?
     public var underlying: Underlying?
 
@@ -80,13 +80,13 @@ public struct TaskError: Error, Shape {
     }
 }
 
-/// One redirect that was followed.
+/// One followed redirect.
 public struct Redirect: Shape {
-    /// The status that redirected.
+    /// The status of the redirect.
     public var statusCode: Int64 = 0
-    /// The URL that was redirected.
+    /// The redirected URL.
     public var from = ""
-    /// The URL it led to.
+    /// The target of the redirect.
     public var to = ""
 
     public init() {}
@@ -98,16 +98,19 @@ public struct Redirect: Shape {
     }
 }
 
-/// Why a running task is not moving.
+/// A reason why a running task waits.
 public struct WaitingReason: Shape {
-    /// A word for programs.
+    /// The kind, for programs.
     public var kind = ""
-    /// Words for a person.
+    /// A description, for people.
     public var detail = ""
-    /// Until when, where that is known.
+    /// The end of the wait, if known.
     public var until: String?
-    /// The question that the app has to answer, which other tasks may wait for as well.
+    /// The question that the app has to answer. Other tasks may wait for it as well.
     public var questionId: String?
+    /// The task whose transfer is waited for, and its session.
+    public var taskIdentifier: Int64?
+    public var sessionIdentifier: String?
 
     public init() {}
 
@@ -116,16 +119,18 @@ public struct WaitingReason: Shape {
         members.member("detail", &detail)
         members.optional("until", &until)
         members.optional("questionId", &questionId)
+        members.optional("taskIdentifier", &taskIdentifier)
+        members.optional("sessionIdentifier", &sessionIdentifier)
     }
 }
 
-/// How far a task is.
+/// The progress of a task.
 public struct TaskProgress: Shape {
-    /// 0 to 1, where the length is known.
+    /// 0 to 1, if the length is known.
     public var fractionCompleted: Double?
     /// Bytes per second.
     public var throughput: Double?
-    /// Seconds.
+    /// Remaining seconds.
     public var estimatedTimeRemaining: Double?
 
     public init() {}
@@ -139,12 +144,12 @@ public struct TaskProgress: Shape {
 
 /// A task's attempts.
 public struct TaskAttempts: Shape {
-    /// One attempt that is over.
+    /// One ended attempt.
     public struct Attempt: Shape {
         public var startedAt = ""
         public var endedAt: String?
         public var statusCode: Int64?
-        /// Why it ended early.
+        /// The error that ended it early.
         public var error: TaskError?
 
         public init() {}
@@ -157,9 +162,9 @@ public struct TaskAttempts: Shape {
         }
     }
 
-    /// How many there were.
+    /// The number of attempts.
     public var count: Int64 = 0
-    /// The last one.
+    /// The last attempt.
     public var last: Attempt?
     public var nextAt: String?
 

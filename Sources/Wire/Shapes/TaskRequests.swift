@@ -1,11 +1,11 @@
-/// What `PATCH` of a task takes.
+/// The body of a task's `PATCH`.
 public struct TaskChange: Shape {
     /// 0 to 1.
     public var priority: Double?
     public var taskDescription: Change<String> = .unchanged
-    /// The app's own names and texts, instead of all old ones; `null` for none.
+    /// The app's metadata, which replaces all old entries; `null` for none.
     public var metadata: Change<StringMap> = .unchanged
-    /// Not before this time (RFC 3339).
+    /// The earliest begin (RFC 3339).
     public var earliestBeginDate: Change<String> = .unchanged
     /// A new URL or header fields.
     public var request: RequestChange?
@@ -21,9 +21,9 @@ public struct TaskChange: Shape {
     }
 }
 
-/// What `cancel` of a task takes.
+/// The body of a task's `cancel`.
 public struct TaskCancellation: Shape {
-    /// Whether the download may go on later, as a new task.
+    /// Whether the download can be resumed later, by a new task.
     public var byProducingResumeData = false
 
     public init() {}
@@ -33,9 +33,9 @@ public struct TaskCancellation: Shape {
     }
 }
 
-/// What a `cancel` by producing resume data answers.
+/// The response to a `cancel` by producing resume data.
 public struct ResumeDataAnswer: Shape {
-    /// For a new task, once and for 24 hours; `nil` where the download cannot go on.
+    /// For one new task within 24 hours; `nil` if the download cannot be resumed.
     public var resumeData: String?
     public var notResumableReason: String?
 
@@ -47,11 +47,11 @@ public struct ResumeDataAnswer: Shape {
     }
 }
 
-/// Which tasks of a session a call is for: those that match every member given.
+/// A selection of a session's tasks that match every given member.
 public struct TaskSelection: Shape {
-    /// Any of them.
+    /// Tasks in one of these states.
     public var state: OneOrMore<TaskState>?
-    /// Any of them.
+    /// Tasks with one of these outcomes.
     public var outcome: OneOrMore<TaskOutcome>?
     public var group: String?
     /// Up to 1,000 `taskIdentifier`s.
@@ -67,7 +67,7 @@ public struct TaskSelection: Shape {
     }
 }
 
-/// What a session-wide call answers.
+/// The response to a session-wide call.
 public struct SelectionAnswer: Shape {
     /// A task that could not be retried.
     public struct Refusal: Shape {
@@ -82,9 +82,9 @@ public struct SelectionAnswer: Shape {
         }
     }
 
-    /// How many tasks the call was for.
+    /// The number of tasks that matched.
     public var matched: Int64 = 0
-    /// How many of them it changed.
+    /// The number of tasks that changed.
     public var changed: Int64 = 0
     /// The tasks that could not be retried, at most a thousand.
     public var errors: [Refusal] = []

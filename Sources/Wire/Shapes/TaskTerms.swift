@@ -1,39 +1,39 @@
-/// What an app may say about a task when it creates it, and is told again with the task.
+/// The terms that an app sets when it creates a task, and gets back with the task.
 ///
 /// ``TaskCreation`` and ``SessionTask`` have these members among their own: `task.group` is `task.terms.group`.
 public struct TaskTerms: Sendable, Hashable {
-    /// The app's name for it, unique in the session.
+    /// The app's name of the task, unique in the session.
     public var clientTaskId: String?
-    /// What it belongs to, for session-wide calls.
+    /// The group of the task, for session-wide calls.
     public var group: String?
     public var taskDescription: String?
-    /// The app's own names and texts.
+    /// The app's metadata.
     public var metadata = StringMap()
     /// 0 to 1.
     public var priority = 0.5
-    /// Not before this time (RFC 3339).
+    /// The earliest begin (RFC 3339).
     public var earliestBeginDate: String?
-    /// Whether the app is asked once before the first attempt.
+    /// Whether the app confirms the first attempt.
     public var confirmBeforeStart = false
-    /// The app's guess in bytes.
+    /// The app's estimate in bytes.
     public var countOfBytesClientExpectsToSend: Int64?
-    /// The app's guess in bytes.
+    /// The app's estimate in bytes.
     public var countOfBytesClientExpectsToReceive: Int64?
-    /// What the content must have.
+    /// The digest that the content must have.
     public var expectedDigest: ContentDigest?
     /// Content above this length fails the task.
     public var maximumContentLength: Int64?
     /// The app's validator: a 304 to it is `notModified`.
     public var ifNoneMatch: String?
-    /// Codes and ranges of codes that are `succeeded`.
+    /// The codes and ranges of codes of the outcome `succeeded`.
     public var acceptableStatusCodes: [StatusCodes] = ["200-299"]
     /// Whether other codes fail the task.
     public var failOnHTTPError = false
-    /// Where the content is moved.
+    /// The destination of the content.
     public var destination: Destination?
-    /// Over how many connections at a time a download comes.
+    /// The number of concurrent connections of a download.
     public var segments = Segments.one
-    /// More URLs of the same bytes, in order of preference.
+    /// Alternative URLs of the same bytes, in order of preference.
     public var mirrors: [String] = []
     /// Digests of consecutive pieces of the content.
     public var pieces: Pieces?
@@ -42,7 +42,7 @@ public struct TaskTerms: Sendable, Hashable {
 
     public init() {}
 
-    /// - Parameter isShown: A task is shown with all of them; a creation leaves out what it does not need to say.
+    /// - Parameter isShown: Whether all members are written. A creation leaves out those with default values.
     mutating func visit(_ members: inout some MemberVisitor, isShown: Bool) {
         let standard = Self.standard
         members.term("clientTaskId", &clientTaskId, isShown, .plain(1...256))
@@ -65,16 +65,16 @@ public struct TaskTerms: Sendable, Hashable {
         members.term("segments", &segments, isShown, unless: standard.segments)
         members.term(
             "mirrors", &mirrors, isShown, unless: standard.mirrors,
-            .distinct(.url, count: 0...Self.mostMirrors, "A mirror stands here twice."))
+            .distinct(.url, count: 0...Self.mostMirrors, "A mirror occurs twice."))
         members.term("pieces", &pieces, isShown)
     }
 
-    /// Mirrors of one task.
+    /// The maximum number of mirrors of one task.
     public static let mostMirrors = 16
 
-    /// Only what is downloaded has parts and sources, and only what comes by URL to a disk.
+    /// Checks that only downloads have segments and sources, and only downloads from a URL to a disk.
     ///
-    /// - Parameter isObject: Whether the request asks for an object.
+    /// - Parameter isObject: Whether the request is for an object.
     func check(as kind: TaskKind, isObject: Bool, _ reader: inout ObjectReader) {
         let given = [
             ("segments", segments != .one), ("mirrors", !mirrors.isEmpty), ("pieces", pieces != nil),
@@ -83,7 +83,7 @@ public struct TaskTerms: Sendable, Hashable {
             if kind == .upload {
                 reader.report(name, "Only downloads have \(name).")
             } else if isObject || destination?.bucket != nil {
-                reader.report(name, "What comes from a bucket or goes into one comes in one piece, without \(name).")
+                reader.report(name, "Downloads from or into a bucket have no \(name).")
             }
         }
         if kind == .upload, destination?.bucket != nil {

@@ -1,4 +1,4 @@
-/// What a task does.
+/// The kind of a task.
 public struct TaskKind: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -9,20 +9,20 @@ public struct TaskKind: WireName {
     public static let known: [Self] = [.download, .upload]
 }
 
-/// The state of a task, as `URLSessionTask.State` has it.
+/// The state of a task, as in `URLSessionTask.State`.
 public struct TaskState: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
     /// Waits for `resume`.
     public static let suspended: Self = "suspended"
-    /// Runs, or waits to.
+    /// Runs or is queued.
     public static let running: Self = "running"
     public static let canceling: Self = "canceling"
     public static let completed: Self = "completed"
     public static let known: [Self] = [.suspended, .running, .canceling, .completed]
 }
 
-/// What a running task is doing.
+/// The phase of a running task.
 public struct TaskPhase: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -32,16 +32,16 @@ public struct TaskPhase: WireName {
     public static let awaitingAnswer: Self = "awaitingAnswer"
     /// Waits for good conditions.
     public static let deferred: Self = "deferred"
-    /// Waits for a network it may use.
+    /// Waits for a network that it may use.
     public static let waitingForConnectivity: Self = "waitingForConnectivity"
-    /// Waits for its turn.
+    /// Waits for a slot.
     public static let queued: Self = "queued"
     public static let connecting: Self = "connecting"
     public static let sending: Self = "sending"
     public static let receiving: Self = "receiving"
     /// Waits for its next attempt.
     public static let retryWait: Self = "retryWait"
-    /// Puts its content in place.
+    /// Stores or moves its content.
     public static let finalizing: Self = "finalizing"
     public static let known: [Self] = [
         .delayed, .awaitingAnswer, .deferred, .waitingForConnectivity, .queued, .connecting, .sending, .receiving,
@@ -49,7 +49,7 @@ public struct TaskPhase: WireName {
     ]
 }
 
-/// How a task ended.
+/// The outcome of a task.
 public struct TaskOutcome: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }

@@ -1,20 +1,22 @@
 /// A request that a task sends.
 public struct TransferRequest: Shape {
-    /// http or https; empty where an object is asked for.
+    /// The URL, http or https; empty for an object.
     public var url = ""
     /// The operator's name for the bucket of an object, instead of a URL.
     public var bucket: String?
-    /// Of the object.
+    /// The key of the object.
     public var key: String?
-    /// Of the object; `nil` for the current one.
+    /// The version of the object; `nil` for the current one.
     public var versionId: String?
-    /// `nil` for the default: GET for downloads, PUT for uploads. Always there in answers.
+    /// `nil` for the default: GET for downloads, PUT for uploads. Always present in responses.
     public var method: String?
-    /// Header fields. In answers secret values are hidden.
+    /// Header fields. Responses hide secret values.
     public var headers = StringMap()
-    /// Names of header fields to be treated as secrets.
+    /// Names of header fields that are treated as secrets.
     public var sensitiveHeaders: [String] = []
-    /// What a download by POST sends. Uploads have theirs beside the request.
+    /// The cache policy of a download by GET; `nil` for that of the session.
+    public var cachePolicy: CachePolicy?
+    /// The body of a download by POST. Uploads have their body beside the request.
     public var body: BodySource?
 
     public init() {}
@@ -38,6 +40,7 @@ public struct TransferRequest: Shape {
         members.optional("method", &method, .method)
         members.defaulted("headers", &headers, .headers(forDownload: false))
         members.sparse("sensitiveHeaders", &sensitiveHeaders, unless: [], .headerNames)
+        members.optional("cachePolicy", &cachePolicy)
         members.optional("body", &body)
     }
 
@@ -48,13 +51,13 @@ public struct TransferRequest: Shape {
         return request
     }
 
-    /// Its URL, or `s3://BUCKET/KEY` of the object that it asks for.
+    /// The URL, or `s3://BUCKET/KEY` of the object.
     public var address: String {
         guard let bucket, let key else { return url }
         return "s3://\(bucket)/\(key)"
     }
 
-    /// A request goes to a URL or asks for an object, and what asks for an object is signed by the service alone.
+    /// Checks that the request has a URL or names an object. Requests for objects are signed by the service alone.
     public func check(_ reader: inout ObjectReader) {
         let hasURL = reader.presence(of: "url") == .present
         let isForObject = ["bucket", "key", "versionId"].contains { reader.presence(of: $0) == .present }
@@ -62,7 +65,7 @@ public struct TransferRequest: Shape {
             if !hasURL { reader.report("url", "This member is missing; it must be a string.") }
             return
         }
-        if hasURL { reader.report("url", "With bucket and key the service knows the URL: leave it out.") }
+        if hasURL { reader.report("url", "With bucket and key the service derives the URL: leave it out.") }
         for name in ["bucket", "key"] where reader.presence(of: name) != .present {
             reader.report(name, "An object has a bucket and a key.")
         }
@@ -79,9 +82,9 @@ public struct TransferRequest: Shape {
         return name.hasPrefix("x-amz-") || name == "authorization"
     }
 
-    /// Checks what depends on the kind of the task.
+    /// Checks the members that depend on the kind of the task.
     ///
-    /// - Parameter name: The member in which the request stands.
+    /// - Parameter name: The name of the member with the request.
     func check(as kind: TaskKind, at name: String, _ reader: inout ObjectReader) {
         if kind == .upload, bucket != nil {
             reader.report(name, "bucket", detail: "An upload goes to a url, such as a presigned one.")
@@ -101,7 +104,7 @@ public struct TransferRequest: Shape {
         }
     }
 
-    /// The request with every secret hidden, for answers.
+    /// The request with every secret hidden, for responses.
     public func redacted() -> TransferRequest {
         var copy = self
         copy.headers = SecretHeaders.redacted(headers, besides: sensitiveHeaders)
@@ -109,13 +112,13 @@ public struct TransferRequest: Shape {
     }
 }
 
-/// What a `PATCH` of a task changes about its request: only the members that are there.
+/// A change of a task's request in a `PATCH`; absent members stay.
 public struct RequestChange: Shape {
-    /// A new URL, such as a newly signed one.
+    /// The new URL, such as a newly signed one.
     public var url: String?
-    /// New header fields instead of all old ones.
+    /// New header fields, which replace all old ones.
     public var headers: StringMap?
-    /// New names instead of all old ones.
+    /// New names, which replace all old ones.
     public var sensitiveHeaders: [String]?
 
     public init() {}

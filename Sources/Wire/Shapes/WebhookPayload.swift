@@ -1,9 +1,9 @@
-/// The body of a webhook. It is the same bytes over all attempts.
+/// The body of a webhook. All attempts send the same bytes.
 public struct WebhookPayload: Shape {
     /// `session.handleEvents`, `app.performFetch`, `app.backgroundRefreshStatusDidChange` or `webhook.ping`.
     public var type = ""
     public var timestamp = ""
-    /// What it says, by its type.
+    /// The data, by type.
     public var data = JSONText.emptyObject
 
     public init() {}
@@ -20,23 +20,23 @@ extension WebhookPayload {
     public struct HandleEvents: Shape {
         public var launchId = ""
         public var app = ""
-        /// The session with something to handle.
+        /// The session with unhandled events.
         public var sessionIdentifier = ""
         /// `tasksFinished`, `authenticationRequired`, `delayedRequestReady`, `tasksStalled`.
         public var reasons: [String] = []
-        /// The last event it tells of.
+        /// The last event that the launch covers.
         public var lastSeq: Int64 = 0
-        /// How many events are not acknowledged.
+        /// The number of unacknowledged events.
         public var pendingEvents: Int64 = 0
-        /// The completions among them.
+        /// The completions among these events.
         public var taskCounts = OutcomeCounts()
-        /// Where they are read.
+        /// The URL of these events.
         public var eventsURL = ""
-        /// Where the launch is completed.
+        /// The URL of the completion.
         public var completionURL = ""
-        /// When attempts end.
+        /// The time of the last attempt.
         public var expiresAt = ""
-        /// The first of them, as many as the app asked for.
+        /// The first of these events, up to the app's `includeEvents`.
         public var events: [Event] = []
 
         public init() {}
@@ -60,11 +60,11 @@ extension WebhookPayload {
     public struct PerformFetch: Shape {
         public var launchId = ""
         public var app = ""
-        /// By when the result is wanted.
+        /// The deadline of the result.
         public var deadline = ""
-        /// How the fetch before this one ended.
+        /// The result of the previous fetch.
         public var previousResult: LaunchCompletion.FetchResult?
-        /// Where the result goes.
+        /// The URL of the completion.
         public var completionURL = ""
 
         public init() {}
@@ -81,7 +81,7 @@ extension WebhookPayload {
     /// The data of `app.backgroundRefreshStatusDidChange`.
     public struct RefreshStatusDidChange: Shape {
         public var app = ""
-        /// Whether the app may be woken to fetch now.
+        /// Whether the app may now be woken to fetch.
         public var backgroundRefreshStatus = BackgroundRefreshStatus()
 
         public init() {}

@@ -25,13 +25,13 @@ enum AppCommands {
             case let url?: $0.url = .set(url)
             }
             $0.state = words.text("state").map { WebhookState(rawValue: $0) }
-            // Who names a URL wants it called.
+            // A call with a URL enables the webhook.
             if words.text("URL") != nil, words.text("URL") != "-", $0.state == nil { $0.state = .enabled }
             $0.includeEvents = words.number("include-events")
             $0.launchDeadline = words.seconds("deadline")
         }
         guard change != WebhookChange() else {
-            throw CallWords.Fault(text: "what is to be changed?", command: "webhook set")
+            throw CallWords.Fault(text: "name at least one change", command: "webhook set")
         }
         try show(try await call.client.changeWebhook(change), call)
     }
@@ -42,9 +42,9 @@ enum AppCommands {
         guard let status = attempt.statusCode, (200..<300).contains(status) else { throw Failure.silent(1) }
     }
 
-    /// `200 OK`, or why the attempt failed: `204 No Content, not completed within 60 s`.
+    /// `200 OK`, or the failure of the attempt: `204 No Content, not completed within 60 s`.
     ///
-    /// - Parameter deadline: The webhook's `launchDeadline` in seconds; `nil` where it is not known or does not count.
+    /// - Parameter deadline: The webhook's `launchDeadline` in seconds; `nil` if it is unknown or irrelevant.
     static func result(_ attempt: LaunchAttempt, deadline: Double? = nil) -> String {
         let status = attempt.statusCode.map { Words.status($0) }
         if attempt.error == LaunchAttempt.notCompleted {
@@ -54,7 +54,7 @@ enum AppCommands {
         return status ?? error ?? "no answer yet"
     }
 
-    /// `12:00:00  200 OK, 0.1 s: the beginning of the answer`.
+    /// `12:00:00  200 OK, 0.1 s: the beginning of the response`.
     static func words(_ attempt: LaunchAttempt, deadline: Double? = nil) -> String {
         let duration = attempt.duration.map { ", \(Words.duration($0))" } ?? ""
         let excerpt = attempt.excerpt.flatMap { $0.isEmpty ? nil : ": \($0.prefix(100))" } ?? ""
@@ -65,7 +65,7 @@ enum AppCommands {
         let rotated = try await call.client.rotateWebhookSecret(gracePeriod: call.words.seconds("grace") ?? 86_400)
         try call.output.show(rotated) { [$0.secret] }
         if !call.output.isJSON {
-            call.output.note("The one before goes on signing until \(Words.time(rotated.previousSecretExpiresAt)).")
+            call.output.note("The old secret still signs until \(Words.time(rotated.previousSecretExpiresAt)).")
         }
     }
 
@@ -192,9 +192,10 @@ enum AppCommands {
             let limits = app.limits
             return [
                 "\(app.identifier), \(app.state)", "Webhook: \(app.webhook.url ?? "none"), \(app.webhook.state)",
-                "Tasks not completed: \(app.usage.tasks)" + (limits.tasks == .max ? "" : " of \(limits.tasks)"),
+                "Unfinished tasks: \(app.usage.tasks)" + (limits.tasks == .max ? "" : " of \(limits.tasks)"),
                 "Stored: \(Words.bytes(app.usage.storedBytes))"
-                    + (limits.storedBytes.map { " of \(Words.bytes($0))" } ?? ""),
+                    + (limits.storedBytes.map { " of \(Words.bytes($0))" } ?? "")
+                    + ", on disk \(Words.bytes(app.usage.storedBytesOnDisk))",
                 "Background refresh: \(app.backgroundRefreshStatus)",
             ]
         }
@@ -239,13 +240,13 @@ enum AppCommands {
             let (tasks, bytes) = (words.text("max-tasks"), words.text("max-bytes"))
             guard tasks != nil || bytes != nil else { return }
             $0.limits = AppLimitsChange {
-                // The API has no other word for any number of tasks.
+                // The API's value for an unlimited number of tasks.
                 if let tasks { $0.tasks = Int64(tasks) ?? .max }
                 if let bytes { $0.storedBytes = Int64(bytes).map { .set($0) } ?? .clear }
             }
         }
         guard change != AppChange() else {
-            throw CallWords.Fault(text: "what is to be changed?", command: "apps set")
+            throw CallWords.Fault(text: "name at least one change", command: "apps set")
         }
         try call.output.show(try await call.client.change(change, ofApp: words.text("APP") ?? "")) { app in
             let bytes = app.limits.storedBytes.map { Words.bytes($0) } ?? "any number of bytes"
@@ -285,6 +286,6 @@ enum AppCommands {
 }
 
 extension Launch {
-    /// Whether it has a deadline of its own instead of the webhook's.
+    /// Whether the launch has a deadline of its own instead of the webhook's.
     fileprivate var isFetch: Bool { kind == "app.performFetch" }
 }

@@ -29,7 +29,7 @@ enum EventCommands {
     }
 
     private static func follow(_ session: String, after: Int64?, _ call: Invocation) async throws {
-        // What refuses at once is told; what is only away for a while is waited for.
+        // A refusal is reported at once; a temporary outage is waited for.
         _ = try await call.client.session(session)
         for try await event in call.client.stream(of: session, after: after) {
             guard let seq = event.seq else { continue }
@@ -49,8 +49,7 @@ enum EventCommands {
     }
 
     static func acknowledge(_ call: Invocation) async throws {
-        try await call.client.acknowledge(
-            through: call.words.number("SEQ") ?? 0, in: call.words.text("SESSION") ?? "")
+        try await call.client.acknowledge(through: call.words.number("SEQ") ?? 0, in: call.words.text("SESSION") ?? "")
     }
 
     // MARK: Questions
@@ -60,8 +59,7 @@ enum EventCommands {
         try await call.output.list(
             ["question", "type", "state", "task", "subject"],
             {
-                try await call.client.questions(
-                    in: call.words.text("session"), states: states, cursor: $0, limit: 1000)
+                try await call.client.questions(in: call.words.text("session"), states: states, cursor: $0, limit: 1000)
             }, row)
     }
 

@@ -7,64 +7,68 @@ extension Subcommand {
 
     static let webhooks = [
         Subcommand(
-            name: "receive", summary: "receive webhooks here: verify, print and complete them",
+            name: "receive", summary: "receive webhooks: verify, print and complete them",
             about: """
-                A receiver to try webhooks with, without writing one. It listens, makes itself the app's webhook unless \
-                the app has another one, and puts back what was there when it ends. Each launch is verified, answered, \
-                its events are printed, acknowledged and completed.
+                A receiver to try webhooks with, without writing one. It listens, sets the app's webhook to its own URL \
+                unless the app has another one, and restores the previous webhook at its end. It verifies and completes \
+                each launch, and prints and acknowledges its events.
 
                 The secret is that of urlsessiond serve --dev unless --secret-file, URLSESSION_WEBHOOK_SECRET or the \
                 profile's webhook-secret names another.
                 """,
             options: [
-                Option("-l, --listen ADDR:PORT", "where to listen (\(Receive.standardAddress)); port 0 picks one"),
-                Option("--webhook-url URL", "what the service calls instead, such as a tunnel to here"),
-                Option("--no-register", "leave the app's webhook as it is"),
-                Option("--replace", "take the place of another webhook while this runs"),
-                Option("--secret-file FILE", "has the webhook's secret, whsec_...", .file),
-                Option("-o, --save DIR", "save the contents of downloads there", .file),
                 Option(
-                    "--result RESULT", "what to say of a fetch (noData)", .choice(LaunchCompletion.FetchResult.known)),
-                Option("--no-complete", "only print: launches come again"),
+                    "-l, --listen ADDR:PORT",
+                    "the address to listen on (\(Receive.standardAddress)); port 0 selects a free one"),
+                Option("--webhook-url URL", "the URL for the service, such as that of a tunnel"),
+                Option("--no-register", "do not change the app's webhook"),
+                Option("--replace", "replace another webhook while the command runs"),
+                Option("--secret-file FILE", "the file of the webhook's secret, whsec_...", .file),
+                Option("-o, --save DIR", "save the contents of downloads in this folder", .file),
+                Option(
+                    "--result RESULT", "the result of fetches (noData)", .choice(LaunchCompletion.FetchResult.known)),
+                Option("--no-complete", "only print, so that launches are repeated"),
                 Option("--once", "end after the first launch"),
             ],
-            examples: [Example("urlsession receive --save inbox", "saves what finishes, for urlsessiond serve --dev")],
+            examples: [
+                Example("urlsession receive --save inbox", "saves finished downloads, for urlsessiond serve --dev")
+            ],
             run: Receive.run),
         Subcommand(name: "webhook", summary: "show the app's webhook", run: AppCommands.webhook),
         Subcommand(
-            name: "webhook set", summary: "say where the app is launched",
-            arguments: [Argument("[URL]", "where launches go; - for nowhere")],
+            name: "webhook set", summary: "set the app's webhook",
+            arguments: [Argument("[URL]", "the URL for launches; - for none")],
             options: [
-                Option("--state STATE", "let it be called, or not", .choice(["enabled", "paused"])),
-                Option("--include-events N", "how many events travel with a launch", .number(0...100)),
-                Option("--deadline TIME", "from the launch to its completion", .duration),
+                Option("--state STATE", "whether launches are sent", .choice(["enabled", "paused"])),
+                Option("--include-events N", "the number of events in a launch", .number(0...100)),
+                Option("--deadline TIME", "the time from the launch to its completion", .duration),
             ],
             run: AppCommands.setWebhook),
-        Subcommand(name: "webhook ping", summary: "send a ping now, and tell how it went", run: AppCommands.ping),
+        Subcommand(name: "webhook ping", summary: "send a ping now, and print the result", run: AppCommands.ping),
         Subcommand(
             name: "webhook rotate", summary: "replace the secret that signs webhooks",
-            options: [Option("--grace TIME", "how long the old one goes on signing (24h)", .duration)],
+            options: [Option("--grace TIME", "how long the old secret still signs (24h)", .duration)],
             run: AppCommands.rotate),
         Subcommand(
-            name: "webhook redeliver", summary: "send a launch once more, now, or all of a time",
+            name: "webhook redeliver", summary: "redeliver a launch, or all launches of a period",
             arguments: [Argument("[LAUNCH]", "the launch, lnch_...")],
             options: [
-                Option("--since TIME", "all launches since then: 2h for two hours ago, or 2026-12-01T00:00:00Z"),
-                Option("--until TIME", "only those before then"),
+                Option("--since TIME", "all launches after this time: 2h for two hours ago, or 2026-12-01T00:00:00Z"),
+                Option("--until TIME", "only launches before this time"),
                 Option("-s, --session SESSION", "only of this session", .session),
-                Option("--state STATE,...", "only those in one of these states", .choices(Launch.State.known)),
+                Option("--state STATE,...", "only in one of these states", .choices(Launch.State.known)),
             ],
             examples: [
                 Example(
                     "urlsession webhook redeliver --since 2h --state exhausted",
-                    "sends again what was given up in the last two hours")
+                    "redelivers the exhausted launches of the last two hours")
             ],
             run: AppCommands.redeliver),
         Subcommand(
             name: "launches", summary: "list launches",
             options: [
                 Option("-s, --session SESSION", "only of this session", .session),
-                Option("--state STATE,...", "only those in these states", .choices(Launch.State.known)),
+                Option("--state STATE,...", "only in these states", .choices(Launch.State.known)),
                 Option(
                     "--kind KIND,...", "only of these kinds",
                     .choices(["session.handleEvents", "app.performFetch", "app.backgroundRefreshStatusDidChange"])),
@@ -76,14 +80,14 @@ extension Subcommand {
             name: "complete", summary: "complete a launch",
             arguments: [
                 launch,
-                Argument("[RESULT]", "of a fetch", .choice(LaunchCompletion.FetchResult.known)),
+                Argument("[RESULT]", "the result of a fetch", .choice(LaunchCompletion.FetchResult.known)),
             ],
             run: AppCommands.complete),
         Subcommand(
-            name: "refresh", summary: "show background refresh, or say how often to fetch",
+            name: "refresh", summary: "show background refresh, or set the interval",
             arguments: [Argument("[INTERVAL]", "never, minimum or a time of at least 15m")],
             run: AppCommands.refresh),
-        Subcommand(name: "fetch", summary: "wake the app to fetch now", run: AppCommands.fetch),
+        Subcommand(name: "fetch", summary: "start a fetch of the app now", run: AppCommands.fetch),
         Subcommand(name: "app", summary: "show the app behind the key", run: AppCommands.own),
     ]
 
@@ -95,55 +99,56 @@ extension Subcommand {
             name: "apps add", summary: "create an app, and show its key and its secret",
             arguments: [app],
             options: [
-                Option("--webhook-url URL", "where it is launched"),
-                Option("--max-tasks N", "tasks that are not completed", .number(0 ... .max)),
-                Option("--max-bytes N", "bytes of contents and bodies", .number(0 ... .max)),
+                Option("--webhook-url URL", "the URL for launches"),
+                Option("--max-tasks N", "the maximum number of unfinished tasks", .number(0 ... .max)),
+                Option("--max-bytes N", "the maximum bytes of contents and bodies", .number(0 ... .max)),
             ],
             run: AppCommands.add),
         Subcommand(
             name: "apps set", summary: "change an app",
             arguments: [app],
             options: [
-                Option("--webhook-url URL", "where it is launched; - for nowhere"),
-                Option("--max-tasks N", "tasks that are not completed; none for no limit", .limit),
-                Option("--max-bytes N", "bytes of contents and bodies; none for no limit", .limit),
-                Option("--refresh WORD", "whether it may be woken to fetch", .choice(BackgroundRefreshStatus.known)),
+                Option("--webhook-url URL", "the URL for launches; - for none"),
+                Option("--max-tasks N", "the maximum number of unfinished tasks; none for no limit", .limit),
+                Option("--max-bytes N", "the maximum bytes of contents and bodies; none for no limit", .limit),
+                Option(
+                    "--refresh WORD", "whether background refresh is allowed", .choice(BackgroundRefreshStatus.known)),
             ],
             run: AppCommands.set),
         Subcommand(
-            name: "apps remove", summary: "cancel and forget everything of an app", arguments: [app],
+            name: "apps remove", summary: "delete an app with all its resources", arguments: [app],
             run: AppCommands.remove),
         Subcommand(name: "keys", summary: "list the keys of an app", arguments: [app], run: AppCommands.keys),
         Subcommand(
             name: "keys add", summary: "create a key, and show it",
             arguments: [app],
             options: [
-                Option("--scope SCOPE", "what it may do; all unless given", .choice(Scope.known), isRepeated: true),
-                Option("--expires TIME", "when it ends, such as 2027-01-01T00:00:00Z"),
+                Option("--scope SCOPE", "a permission of the key (all)", .choice(Scope.known), isRepeated: true),
+                Option("--expires TIME", "the expiry, such as 2027-01-01T00:00:00Z"),
             ],
             run: AppCommands.addKey),
         Subcommand(
             name: "keys revoke", summary: "revoke a key at once",
             arguments: [app, Argument("KEY", "its identifier")], run: AppCommands.revokeKey),
         Subcommand(
-            name: "conditions", summary: "show what is declared about network, power, load and times",
+            name: "conditions", summary: "show the declared network, power, load and times",
             run: SystemCommands.conditions),
         Subcommand(
             name: "conditions set", summary: "declare all conditions",
             about: """
-                Reads JSON as the API has it, such as {"network": {"expensive": true}}. What is absent there has its \
-                default, so an empty object takes back all declarations.
+                Reads the API's JSON, such as {"network": {"expensive": true}}. An absent member gets its default, so \
+                an empty object resets all declarations.
                 """,
-            arguments: [Argument("[FILE]", "the JSON; - or nothing for standard input", .file)],
+            arguments: [Argument("[FILE]", "the JSON; - or no file for standard input", .file)],
             examples: [
                 Example(
                     "urlsession conditions --json | jq .network.expensive=true | urlsession conditions set",
-                    "changes one of them")
+                    "changes one condition")
             ],
             run: SystemCommands.setConditions),
         Subcommand(name: "nodes", summary: "list the nodes of the service", run: SystemCommands.nodes),
         Subcommand(
-            name: "nodes drain", summary: "have a node hand over its transfers until it is started again",
+            name: "nodes drain", summary: "drain a node: it hands over its transfers until it restarts",
             arguments: [Argument("ID", "the node's identifier")], run: SystemCommands.drain),
     ]
 

@@ -20,7 +20,7 @@ enum SessionCommands {
         let name = call.words.text("SESSION") ?? ""
         if call.words.flag("forget") {
             try await call.client.deleteSession(name)
-            return try call.output.say("\(name) is forgotten")
+            return try call.output.say("\(name) is deleted")
         }
         let session =
             call.words.flag("cancel")
@@ -97,6 +97,10 @@ enum TaskCommands {
     static func content(_ call: Invocation) async throws {
         let (session, number) = (call.words.text("SESSION") ?? "", call.words.number("TASK") ?? 0)
         switch call.words.text("output").map({ SaveLocation($0) }) ?? .standardOutput {
+        case .standardOutput where call.words.flag("arriving"):
+            try await call.client.arrivingContent(ofTask: number, in: session) { try Terminal.write($1) }
+        case _ where call.words.flag("arriving"):
+            throw CallWords.Fault(text: "--arriving writes to standard output", command: call.words.command.name)
         case .standardOutput, .nowhere:
             try await call.client.content(ofTask: number, in: session) { try Terminal.write($0.bytes) }
         case let place:
@@ -136,7 +140,7 @@ enum Explain {
         }
     }
 
-    /// What `--json` writes.
+    /// The output of `--json`.
     struct Explanation: Shape {
         var task = SessionTask()
         var events: [Event] = []
@@ -181,7 +185,7 @@ enum Explain {
         case nil: break
         default: return "It failed: \(Words.failure(task))\(since)."
         }
-        if let waiting = Words.waiting(task, now: now) { return "It is not over: \(waiting)." }
+        if let waiting = Words.waiting(task, now: now) { return "It is unfinished: \(waiting)." }
         return task.phase == .sending ? "It is being sent." : "It is being received."
     }
 
@@ -206,7 +210,7 @@ enum Explain {
         var line = "Attempts: \(task.attempts.count)"
         if let last = task.attempts.last {
             line += "; the last one began \(Words.time(last.startedAt, now: now))"
-            if let status = last.statusCode { line += " and was answered \(Words.status(status))" }
+            if let status = last.statusCode { line += " with the response \(Words.status(status))" }
             if let error = last.error { line += " and ended: \(Words.error(error))" }
         }
         if let next = task.attempts.nextAt { line += "; the next one begins \(Words.distance(next, now: now) ?? next)" }

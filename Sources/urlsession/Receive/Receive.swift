@@ -6,9 +6,9 @@ import Wire
 struct Receive {
     private let call: Invocation
 
-    /// Where it listens unless told otherwise: on a port that no common server uses.
+    /// The default address: a port that no common server uses.
     static let standardAddress = "127.0.0.1:8757"
-    /// Of `urlsessiond serve --dev`.
+    /// The secret of `urlsessiond serve --dev`.
     private static let developmentSecret = "whsec_" + Base64.encode([UInt8](repeating: 0, count: 32))
 
     static func run(_ call: Invocation) async throws {
@@ -37,7 +37,7 @@ struct Receive {
         try Task.checkCancellation()
     }
 
-    /// - Parameter address: `127.0.0.1:8757`; port 0 picks one.
+    /// - Parameter address: `127.0.0.1:8757`; port 0 selects a free one.
     private static func listen(
         _ address: String, _ webhook: URLSessionClient.Webhook
     ) throws -> (host: String, port: UInt16, AsyncStream<Result<WebhookPayload, WebhookError>>) {
@@ -57,7 +57,7 @@ struct Receive {
 
     private static func words(_ error: WebhookError) -> String {
         switch error {
-        case .unusableSecret: "the secret is none"
+        case .unusableSecret: "the secret is invalid"
         case .incompleteHeaders: "it has no signature"
         case .wrongTime: "it was signed too long ago, or in the future"
         case .wrongSignature: "it is not signed with this secret"
@@ -68,25 +68,26 @@ struct Receive {
     private static func verifier(_ call: Invocation) throws -> URLSessionClient.Webhook {
         var secret = call.settings.webhookSecret ?? developmentSecret
         if let path = call.words.text("secret-file") {
-            secret = String(decoding: try LocalFiles.read(path), as: UTF8.self).split(separator: "\n").first?.trimmed ?? ""
+            let lines = String(decoding: try LocalFiles.read(path), as: UTF8.self).lines.map(\.trimmed)
+            secret = lines.first { !$0.isEmpty } ?? ""
         }
         do {
             return try URLSessionClient.Webhook(secrets: [secret])
         } catch {
-            throw Failure("the webhook's secret is none: it begins with whsec_", status: 2)
+            throw Failure("the webhook's secret is invalid: it must begin with whsec_", status: 2)
         }
     }
 
     // MARK: The app's webhook
 
-    /// Makes this the app's webhook.
+    /// Sets the app's webhook to this program.
     ///
-    /// - Returns: What puts back the one before.
+    /// - Returns: The change that restores the previous webhook.
     private func register(_ url: String) async throws -> WebhookChange {
         let before = try await call.client.app().webhook
         if let other = before.url, other != url, !call.words.flag("replace") {
             throw Failure(
-                "the app's webhook is \(other)", "--replace takes its place while this runs, --no-register leaves it")
+                "the app's webhook is \(other)", "--replace replaces it while the command runs, --no-register keeps it")
         }
         _ = try await call.client.changeWebhook(
             WebhookChange {
@@ -101,7 +102,7 @@ struct Receive {
 
     private func putBack(_ change: WebhookChange?) async {
         guard let change else { return }
-        // On its own, for this task may be cancelled.
+        // In a Swift task of its own, because this one may be cancelled.
         _ = await Task.detached { [client = call.client] in try? await client.changeWebhook(change) }.value
     }
 
@@ -122,16 +123,16 @@ struct Receive {
                 let change: WebhookPayload.RefreshStatusDidChange = try payload.data.read()
                 try call.output.say("background refresh is \(change.backgroundRefreshStatus) now")
             case "webhook.ping": try call.output.say("ping")
-            default: try call.output.say("\(payload.type), which this receiver does not know")
+            default: try call.output.say("\(payload.type), which this receiver does not support")
             }
         } catch {
-            // It is not completed, so it comes again.
+            // The launch is not completed, so it is repeated.
             Failure(of: error, at: call.settings.url).lines.forEach { Output.complain($0) }
         }
         return false
     }
 
-    /// All that is not acknowledged, in order. The lease keeps an earlier handler of the same launch from it.
+    /// Handles all unacknowledged events, in order. The lease fences an earlier handler of the same launch.
     private func handle(_ launch: WebhookPayload.HandleEvents) async throws {
         let (client, session) = (call.client, launch.sessionIdentifier)
         let events = launch.pendingEvents.counted("event")
@@ -166,7 +167,7 @@ struct Receive {
     }
 
     private func perform(_ fetch: WebhookPayload.PerformFetch) async throws {
-        try call.output.say("fetch \(fetch.launchId), to be done by \(Words.time(fetch.deadline))")
+        try call.output.say("fetch \(fetch.launchId), due by \(Words.time(fetch.deadline))")
         guard !call.words.flag("no-complete") else { return }
         let result = LaunchCompletion.FetchResult(rawValue: call.words.text("result") ?? "noData")
         _ = try await call.client.completeFetch(fetch.launchId, result: result)

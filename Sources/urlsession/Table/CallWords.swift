@@ -8,22 +8,22 @@ struct CallWords: Sendable {
 
     struct Fault: Error, Equatable {
         let text: String
-        /// The command whose help would tell.
+        /// The command whose help is relevant.
         var command: String?
     }
 
     enum Parsed {
         case run(CallWords)
-        /// Help of a command, or of all.
+        /// The help of a command, or of all.
         case help(Subcommand?)
-        /// Help of the commands with this first word.
+        /// The help of the commands with this first word.
         case family(String)
         case version
     }
 
     static func parse(_ words: [String]) throws(Fault) -> Parsed {
         var rest = words[...]
-        // Options of all commands may stand before the command.
+        // Common options may precede the command.
         var leading: [String] = []
         while let word = rest.first, word.hasPrefix("-"), word != "-" {
             if word == "--help" || word == "-h" { return .help(nil) }
@@ -41,7 +41,7 @@ struct CallWords: Sendable {
             command = longer
             rest.removeFirst()
         }
-        // `webhook seet` is no `webhook` with a word too many.
+        // `webhook seet` is not `webhook` with an excess word.
         if let second = rest.first, command?.arguments.isEmpty == true, !family.isEmpty, !second.hasPrefix("-") {
             throw unknown("\(first) \(second)")
         }
@@ -87,7 +87,7 @@ struct CallWords: Sendable {
         }
         let name = "--\(option.name)"
         guard let value = option.value else {
-            // `-qf` for two that have no value.
+            // `-qf` for two options without values.
             if let others = word.rest, !word.isLong { rest.insert("-" + others, at: rest.startIndex) }
             guard word.rest == nil || !word.isLong else { throw fault("\(name) has no value") }
             return texts[option.name, default: []].append("")
@@ -128,10 +128,10 @@ struct CallWords: Sendable {
 
     func texts(_ name: String) -> [String] { texts[name] ?? [] }
 
-    /// The words of a value that may have several; none where the option is not given.
+    /// The words of a list; empty if the option is not given.
     func list(_ name: String) -> [String] { choices(name) ?? [] }
 
-    /// The words of a value that may have several; `nil` where the option is not given.
+    /// The words of a list; `nil` if the option is not given.
     func choices(_ name: String) -> [String]? { text(name).map(ValueKind.list) }
 
     func number(_ name: String) -> Int64? { text(name).flatMap { Int64($0) } }
@@ -149,7 +149,7 @@ struct CallWords: Sendable {
         return Fault(text: "there is no command \(word)" + (near.map { "; did you mean \($0.0)?" } ?? ""))
     }
 
-    /// How many letters have to change (Levenshtein).
+    /// The number of letters to change (Levenshtein).
     static func distance(_ left: String, _ right: String) -> Int {
         let (left, right) = (Array(left), Array(right))
         var row = Array(0...right.count)

@@ -1,12 +1,12 @@
 import Options
 
-/// Words that complete a line, made of the table. The shells' scripts ask the program itself for them, by ``word``.
+/// Completions of a line, derived from the table. The shells' scripts call the program itself with ``word``.
 enum Completions {
     static let shells = ["bash", "zsh", "fish"]
-    /// The first word of such a question. The shell and the words of the line follow, the last of which is to be completed.
+    /// The first word of such a call. The shell and the words of the line follow, the last of which is to be completed.
     static let word = "__complete"
 
-    /// What may stand at the end of a line.
+    /// The completions at the end of a line.
     enum Answer: Equatable {
         case files
         /// The names of sessions, from the service that the line calls.
@@ -19,11 +19,11 @@ enum Completions {
         var meaning = ""
     }
 
-    /// - Parameter line: The words behind the program's name.
+    /// - Parameter line: The words after the program's name.
     static func answer(_ line: [String]) -> Answer {
         var (rest, word) = (line.dropLast()[...], line.last ?? "")
         let leading = CommandTable.connection + CommandTable.common
-        // Options of all commands may stand before the command.
+        // Common options may precede the command.
         while let next = rest.first, next.hasPrefix("-") {
             rest.removeFirst()
             if let option = valued(next, leading), rest.popFirst() == nil { return values(option.kind) }
@@ -76,7 +76,7 @@ enum Completions {
         }
     }
 
-    /// The words of a line that say which service is called.
+    /// The words of a line that name the service.
     static func connection(of line: [String]) -> [String] {
         line.indices.flatMap { index in
             let word = OptionWord(line[index])
@@ -94,15 +94,15 @@ enum Completions {
             guard seen.insert(first).inserted else { continue }
             found.append(Candidate(word: first, meaning: command.name == first ? command.summary : "\(first) commands"))
         }
-        return found + [Candidate(word: "help", meaning: "tell about a command")]
+        return found + [Candidate(word: "help", meaning: "print the help of a command")]
     }
 
     // MARK: Shells
 
-    /// What a shell's script gets for a line.
+    /// The completions of a line for a shell's script.
     ///
     /// - Parameters:
-    ///   - words: The shell, and the words of the line behind the program's name.
+    ///   - words: The shell, and the words of the line after the program's name.
     ///   - sessions: The names of the sessions.
     static func lines(_ words: [String], sessions: ([String]) async -> [String]) async -> [String] {
         let shell = words.first ?? ""
@@ -116,7 +116,7 @@ enum Completions {
         return candidates.compactMap { candidate in
             let (word, meaning) = (candidate.word, candidate.meaning)
             switch shell {
-            // Readline inserts what it gets, whether it fits or not.
+            // Readline inserts every completion, even if it does not fit.
             case "bash": return word.hasPrefix(line.last ?? "") ? String(word.dropFirst(head.count)) : nil
             case "zsh": return "\(word.replacing(":", with: "\\:")):\(meaning)"
             default: return "\(word)\t\(meaning)"
@@ -124,7 +124,7 @@ enum Completions {
         }
     }
 
-    /// The words of a line that readline has split at `=` and `:`, and what stands before the split in the last one.
+    /// The words of a line that readline has split at `=` and `:`, and the part of the last one before the split.
     private static func glued(_ words: [String]) -> (line: [String], head: String) {
         var (line, head, isOpen) = ([String](), "", false)
         for word in words {

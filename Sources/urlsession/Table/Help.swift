@@ -42,7 +42,7 @@ enum Help {
         kind.words.isEmpty ? help : "\(help): \(kind.words.joined(separator: ", "))"
     }
 
-    /// Two columns, the second one broken at 100 columns.
+    /// Two columns, the second one wrapped at 100 columns.
     private static func rows(_ rows: [(String, String)]) -> [String] {
         let width = min(rows.map(\.0.count).max() ?? 0, 26)
         return rows.flatMap { name, help in

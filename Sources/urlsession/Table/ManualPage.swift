@@ -13,7 +13,7 @@ enum ManualPage {
         page += Roff.section("SYNOPSIS") + ".B urlsession\n.I COMMAND\n[\\fIOPTIONS\\fR] ...\n"
         page += Roff.section("DESCRIPTION")
         page += Roff.text(
-            "urlsession hands downloads and uploads over to urlsessiond, which performs them through crashes, restarts and bad networks, and shows how they are doing."
+            "urlsession creates downloads and uploads at urlsessiond, which performs them through crashes, restarts and bad networks, and shows their progress."
         )
         for group in CommandTable.groups {
             page += ".SS \(Roff.escape(group.title))\n"
@@ -75,6 +75,6 @@ enum ManualPage {
 }
 
 extension String {
-    /// With a capital letter at its beginning.
+    /// The text with a capital first letter.
     var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }

@@ -1,18 +1,18 @@
 import Options
 import Wire
 
-/// One command: its words, what it says about itself, and what it does.
+/// One command: its words, its help, and its action.
 ///
-/// Parsing, help, completions and manual pages are all made of ``CommandTable/all``.
+/// Parsing, help, completions and manual pages are all derived from ``CommandTable/all``.
 struct Subcommand: Sendable {
-    /// A word that the command needs, or may have, in its place.
+    /// A positional argument of the command, required or optional.
     struct Argument: Sendable {
         /// `SESSION`, `[SESSION]`, `TASK...` or `[TASK...]`.
         let usage: String
         let name: String
         let kind: ValueKind
         let isOptional: Bool
-        /// Takes all words that are left. Only the last one.
+        /// Whether it takes all remaining words. Only for the last argument.
         let isRepeated: Bool
         let help: String
 
@@ -67,41 +67,41 @@ enum CommandTable {
 
     static let all = groups.flatMap(\.commands)
 
-    /// Options of every command that talks to the service.
+    /// Options of every command that calls the service.
     static let connection = [
-        Option("--profile NAME", "use this part of the configuration file"),
-        Option("--url URL", "where the service listens"),
+        Option("--profile NAME", "use this profile of the configuration file"),
+        Option("--url URL", "the URL of the service"),
         Option(
             "--ca-file FILE",
-            "certificates (PEM) that an https service is trusted by, instead of those of this machine",
+            "trusted certificates (PEM) of an https service, instead of those of this machine",
             .file),
-        Option("--json", "write JSON as the API has it, a document a line"),
-        Option("-q, --quiet", "write nothing but errors"),
+        Option("--json", "write the API's JSON, one document on each line"),
+        Option("-q, --quiet", "write errors only"),
     ]
 
     static let common = [
-        Option("-h, --help", "tell about the command"),
-        Option("--version", "tell the version"),
+        Option("-h, --help", "print the help of the command"),
+        Option("--version", "print the version"),
     ]
 
     static let statuses: [(status: Int32, meaning: String)] = [
-        (0, "it is done"),
-        (1, "it failed: a refusal, a failed transfer, no service"),
-        (2, "it was called wrongly, or interrupted"),
-        (4, "the key is missing, wrong, or not allowed to do this"),
+        (0, "success"),
+        (1, "failure: a refusal, a failed transfer, no service"),
+        (2, "a wrong call, or an interruption"),
+        (4, "the key is missing, invalid, or lacks the permission"),
     ]
 
     static let variables: [(name: String, meaning: String)] = [
-        ("URLSESSION_URL", "where the service listens (http://127.0.0.1:8080)"),
+        ("URLSESSION_URL", "the URL of the service (http://127.0.0.1:8080)"),
         ("URLSESSION_KEY", "the API key (dev)"),
-        ("URLSESSION_CA_FILE", "certificates that an https service is trusted by, instead of those of this machine"),
-        ("URLSESSION_PROFILE", "the part of the configuration file to use"),
-        ("URLSESSION_WEBHOOK_SECRET", "the secret that `receive` verifies signatures with"),
+        ("URLSESSION_CA_FILE", "trusted certificates of an https service, instead of those of this machine"),
+        ("URLSESSION_PROFILE", "the profile of the configuration file"),
+        ("URLSESSION_WEBHOOK_SECRET", "the secret with which `receive` verifies signatures"),
     ]
 
     static func named(_ name: String) -> Subcommand? { all.first { $0.name == name } }
 
-    /// The commands whose first word is this, where that alone is none.
+    /// The commands with this first word, if the word alone is no command.
     static func family(_ word: String) -> [Subcommand] { all.filter { $0.name.hasPrefix(word + " ") } }
 }
 

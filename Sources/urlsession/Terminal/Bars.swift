@@ -2,12 +2,12 @@ struct Bar: Equatable {
     var name: String
     var received: Int64 = 0
     var expected: Int64?
-    /// Bytes per second, where something moves.
+    /// Bytes per second, if the transfer makes progress.
     var speed: Double?
-    /// Instead of figures: why it waits, or what is done with it.
+    /// A text instead of figures: the reason of a wait, or the current step.
     var note: String?
 
-    /// 0 to 1, where the length is known.
+    /// 0 to 1, if the length is known.
     var fraction: Double? {
         guard let expected, expected > 0 else { return nil }
         return min(1, Double(received) / Double(expected))
@@ -41,7 +41,7 @@ struct Bar: Equatable {
         return parts.joined(separator: ", ")
     }
 
-    /// As many columns as asked for: filled up, or with the middle left out, for the ends of names tell them apart.
+    /// A text of exactly this width: padded, or with its middle left out, because the ends of names distinguish them.
     static func fit(_ text: String, _ width: Int) -> String {
         let text = Terminal.printable(text)
         guard text.count > width else { return text + String(repeating: " ", count: width - text.count) }
@@ -58,7 +58,7 @@ struct Bar: Equatable {
     }
 }
 
-/// Bars that stay at the bottom of the terminal while lines scroll by above them.
+/// Bars that stay at the bottom of the terminal while lines scroll above them.
 struct Bars {
     private var drawn = 0
 
@@ -72,20 +72,20 @@ struct Bars {
     }
 }
 
-/// How fast bytes come, over the last seconds.
+/// The rate of a transfer over the last seconds.
 struct SpeedMeter {
     private var samples: [(time: Double, bytes: Int64)] = []
-    /// Seconds that count.
+    /// The period in seconds.
     static let span = 5.0
 
-    /// - Parameter bytes: All so far.
+    /// - Parameter bytes: The total so far.
     mutating func add(_ bytes: Int64, at time: Double) {
         if let last = samples.last, bytes < last.bytes { samples = [] }
         samples.append((time, bytes))
         while samples.count > 2, time - samples[1].time >= Self.span { samples.removeFirst() }
     }
 
-    /// Bytes per second; `nil` before it can be known.
+    /// Bytes per second; `nil` until it can be computed.
     func speed(at time: Double) -> Double? {
         guard let first = samples.first, let last = samples.last, time - first.time >= 0.3 else { return nil }
         let past = time - last.time >= Self.span

@@ -19,8 +19,8 @@ extension Words {
             return "received \(progress(data.totalBytesWritten, data.totalBytesExpectedToWrite))"
         case .taskWillRetry:
             let data: EventData.WillRetry = try event.data.read()
-            let next = distance(data.nextAt, now: now).map { ", tries again \($0)" } ?? ""
-            let cause = data.error.map { sentence($0.localizedDescription) } ?? "a status that may pass"
+            let next = distance(data.nextAt, now: now).map { ", retries \($0)" } ?? ""
+            let cause = data.error.map { sentence($0.localizedDescription) } ?? "a transient status"
             return "attempt \(data.attempt) ended: \(cause)\(next)"
         case .taskWillBeginDelayedRequest:
             let data: DelayedRequest = try event.data.read()
@@ -30,7 +30,7 @@ extension Words {
             return "asks for a credential for \(space(data.protectionSpace)) (\(data.questionId))"
         case .taskDidResumeAtOffset:
             let data: EventData.DidResumeAtOffset = try event.data.read()
-            let place = data.fileOffset == 0 ? "began anew" : "went on at \(bytes(data.fileOffset))"
+            let place = data.fileOffset == 0 ? "restarted" : "resumed at \(bytes(data.fileOffset))"
             return data.cause.isEmpty ? place : "\(place): \(data.cause)"
         case .taskDidFinishDownloading:
             let data: EventData.DidFinishDownloading = try event.data.read()
@@ -53,7 +53,7 @@ extension Words {
         case .sessionDidFinishEvents:
             let data: EventData.DidFinishEvents = try event.data.read()
             return "all events of launch \(data.launchId) were handled"
-        case .sessionDidBecomeInvalid: return "the session is over"
+        case .sessionDidBecomeInvalid: return "the session is invalid"
         default: return event.type.rawValue
         }
     }

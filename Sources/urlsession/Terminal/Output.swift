@@ -4,21 +4,21 @@ import Synchronization
 import URLSessionClient
 import Wire
 
-/// Where the tool writes: results to standard output, everything else to standard error.
+/// The program's output: results to standard output, all other lines to standard error.
 struct Output: Sendable {
     var isJSON = false
     var isQuiet = false
-    /// Whether standard output has the bytes of a download, and nothing else.
+    /// Whether standard output has only the bytes of a download.
     var hasContentOnStandardOutput = false
 
-    /// A line for a person.
+    /// Writes a line for people.
     func say(_ line: String) throws(ClientError) {
         guard !isQuiet, !isJSON else { return }
         if hasContentOnStandardOutput { return note(line) }
         try Terminal.write(Terminal.printable(line) + "\n")
     }
 
-    /// A line about what is going on, for a person.
+    /// Writes a line about progress, for people.
     func note(_ line: String) {
         guard !isQuiet else { return }
         Terminal.tell(Terminal.printable(line) + "\n")
@@ -26,12 +26,12 @@ struct Output: Sendable {
 
     static func complain(_ line: String) { Terminal.tell("urlsession: \(Terminal.printable(line))\n") }
 
-    /// Text as it is, such as a script.
+    /// Writes text unchanged, such as a script.
     static func text(_ text: String) throws(ClientError) {
         try Terminal.write(text.hasSuffix("\n") ? text : text + "\n")
     }
 
-    /// One thing: as JSON, or in the words that it has.
+    /// Writes a value: as JSON, or in words.
     func show<Thing: JSONWritable>(_ thing: Thing, _ words: (Thing) -> [String]) throws(ClientError) {
         guard !isQuiet else { return }
         if isJSON { return try json(thing) }
@@ -40,8 +40,8 @@ struct Output: Sendable {
 
     func json(_ thing: some JSONWritable) throws(ClientError) { try Terminal.write(thing.jsonBytes + [0x0A]) }
 
-    /// All that the pages of a list have, from the first cursor to the last: JSON a line each, a table on a terminal, and
-    /// columns between tabs for programs.
+    /// Writes all items of a list, from the first page to the last: as JSON with one line each, as a table on a
+    /// terminal, and as columns between tabs for programs.
     func list<Item>(
         _ columns: [String], _ page: (_ cursor: String?) async throws -> Page<Item>, _ row: (Item) -> [String]
     ) async throws {
@@ -53,7 +53,7 @@ struct Output: Sendable {
         if !table.isEmpty { try Terminal.write(table.lines.map { $0 + "\n" }.joined()) }
     }
 
-    /// One thing: as JSON, or as columns between tabs.
+    /// Writes a value: as JSON, or as columns between tabs.
     func row<Thing: JSONWritable>(_ thing: Thing, _ row: (Thing) -> [String]) throws(ClientError) {
         try show(thing) { [row($0).joined(separator: "\t")] }
     }
@@ -81,14 +81,14 @@ struct Table {
 enum Terminal {
     static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-    /// Columns and rows of the terminal on standard error.
+    /// The columns and rows of the terminal on standard error.
     static var size: (columns: Int, rows: Int) {
         var size = winsize()
         guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return (80, 24) }
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// Whether it shows more than ASCII.
+    /// Whether the terminal shows more than ASCII.
     static let isUnicode: Bool = {
         let name = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { environment($0) }.first { !$0.isEmpty } ?? ""
         return name.lowercased().replacing("-", with: "").hasSuffix("utf8")
@@ -96,21 +96,21 @@ enum Terminal {
 
     private static let standardOutput = "standard output"
 
-    /// Writes a result to standard output. A reader that has gone ends the process by SIGPIPE, as in any pipeline.
+    /// Writes a result to standard output. A closed pipe ends the process with SIGPIPE, as in any pipeline.
     ///
-    /// - Throws: ``ClientError/file(_:code:)`` where it cannot be written, as on a full disk.
+    /// - Throws: ``ClientError/file(_:code:)`` if it cannot be written, such as on a full disk.
     static func write(_ text: String) throws(ClientError) { try write(Array(text.utf8)) }
 
     static func write(_ bytes: some ContiguousBytes) throws(ClientError) {
         try write(bytes, to: STDOUT_FILENO, standardOutput)
     }
 
-    /// Writes a message to standard error. A failure is not reported: the exit status is all that is left.
+    /// Writes a message to standard error. A failure is not reported: only the exit status is left.
     static func tell(_ text: String) { try? write(Array(text.utf8), to: STDERR_FILENO, "standard error") }
 
-    /// Writes all of it.
+    /// Writes all bytes.
     ///
-    /// - Parameter name: Of the file, for errors.
+    /// - Parameter name: The name of the file, for errors.
     static func write(_ bytes: some ContiguousBytes, to descriptor: Int32, _ name: String) throws(ClientError) {
         let code = bytes.withUnsafeBytes { buffer -> Int32? in
             var done = 0
@@ -130,13 +130,13 @@ enum Terminal {
         if let code { throw .file(name, code: code) }
     }
 
-    /// Waits until what was written to standard output is on its disk, where it is a file.
+    /// Syncs standard output, if it is a file.
     static func sync() throws(ClientError) {
         guard fsync(STDOUT_FILENO) != 0, errno != EINVAL, errno != EROFS else { return }
         throw .file(standardOutput, code: errno)
     }
 
-    /// A text from elsewhere without what would steer the terminal. Tabs stay.
+    /// A foreign text without characters that control the terminal. Tabs stay.
     static func printable(_ text: String) -> String {
         let isPlain = text.unicodeScalars.allSatisfy { !isControl($0) }
         guard !isPlain else { return text }
@@ -151,7 +151,7 @@ enum Terminal {
         }
     }
 
-    /// A secret, typed without being shown, or the first line of what comes in.
+    /// A secret, typed without echo, or the first line of standard input.
     static func secret(_ prompt: String) -> String? {
         guard isTerminal(STDIN_FILENO) else { return readLine() }
         tell("\(prompt): ")
@@ -168,10 +168,10 @@ enum Terminal {
         return readLine()
     }
 
-    /// The terminal as it was before a secret is typed.
+    /// The state of the terminal before a secret is typed.
     private static let prompting = Mutex<termios?>(nil)
 
-    /// Shows again what is typed.
+    /// Restores the terminal's echo.
     ///
     /// - Returns: Whether a secret was being typed.
     @discardableResult

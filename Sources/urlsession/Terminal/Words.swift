@@ -63,7 +63,7 @@ enum Words {
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// A moment of the service in local time, the day only where it is another one: `15:04:05`, `2026-11-21 15:04:05`.
+    /// A time in local form, with the day only if it is not today: `15:04:05`, `2026-11-21 15:04:05`.
     static func time(_ text: String?, now: Int64 = now) -> String {
         guard let text else { return "-" }
         guard let milliseconds = TimeText.parse(text) else { return text }
@@ -85,7 +85,7 @@ enum Words {
         }
     }
 
-    /// A moment as the service reads it: one that is written so, or so long ago as `2h` says.
+    /// A time in the service's form, from such a text or from an age such as `2h`.
     static func moment(_ text: String, now: Int64 = now) -> String {
         guard let seconds = Amount.seconds(text) else { return text }
         var moment: [UInt8] = []
@@ -103,7 +103,7 @@ enum Words {
 
     // MARK: Tasks
 
-    /// One word: how it ended, or what it is doing.
+    /// One word: the outcome or the phase.
     static func state(_ task: SessionTask) -> String {
         (task.outcome?.rawValue) ?? (task.state == .running ? task.phase?.rawValue : nil) ?? task.state.rawValue
     }
@@ -125,7 +125,7 @@ enum Words {
         return message.isEmpty || text.contains(message) ? text : "\(text) (\(message))"
     }
 
-    /// A sentence to be part of another.
+    /// A sentence as part of another.
     static func sentence(_ text: String) -> String { text.hasSuffix(".") ? String(text.dropLast()) : text }
 
     static func status(_ code: Int64) -> String {
@@ -140,7 +140,7 @@ enum Words {
         503: "Service Unavailable", 504: "Gateway Timeout",
     ]
 
-    /// Why a task does not move, in a few words; `nil` while it does.
+    /// The reason why a task waits, in a few words; `nil` if it does not.
     static func waiting(_ task: SessionTask, now: Int64 = now) -> String? {
         switch task.state {
         case .suspended: return "suspended"
@@ -152,7 +152,7 @@ enum Words {
             let last = task.attempts.last
             let cause = last?.error.map { sentence($0.localizedDescription) } ?? last?.statusCode.map { status($0) }
             let next = task.attempts.nextAt.flatMap { distance($0, now: now) } ?? "soon"
-            return "tries again \(next)" + (cause.map { ": \($0)" } ?? "")
+            return "retries \(next)" + (cause.map { ": \($0)" } ?? "")
         }
         if let reason = task.waitingFor.first {
             let until = reason.until.flatMap { distance($0, now: now) }.map { " (\($0))" } ?? ""

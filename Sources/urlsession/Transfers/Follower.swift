@@ -2,15 +2,15 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// Follows tasks of a session to their ends: shows how far they are, and saves what they bring.
+/// Follows tasks of a session to their ends: shows their progress, and saves their contents.
 ///
-/// One loop does everything. What happens comes to it through one stream: events of the service, looks at tasks, the
-/// progress of files that are being saved, and the clock.
+/// A single loop receives everything through one stream: events of the service, tasks, the progress of files that are
+/// being saved, and the clock.
 struct Follower {
     enum Happening: Sendable {
         case event(Event)
         case look(SessionTask)
-        /// A file in which the content was saved before was compared with it: the file, where it still has the content.
+        /// The comparison of a file in which the content was saved before: the file, if it still has the content.
         case compared(Int64, String?)
         case saving(Int64, received: Int64, length: Int64)
         case saved(Int64, Result<Saved, any Error>)
@@ -19,28 +19,28 @@ struct Follower {
     }
 
     enum Saved: Sendable {
-        /// It is in this file now; `nil` for standard output.
+        /// The content is now in this file; `nil` for standard output.
         case file(String?)
-        /// It was in this file before.
+        /// The content was in this file before.
         case wasThere(String)
     }
 
-    /// How a task ended for who called.
+    /// The end of a task for the user.
     struct Ending {
         let task: SessionTask
-        /// The file that has its content.
+        /// The file with its content.
         let file: String?
         /// Whether it was saved before.
         var wasThere = false
         let failure: String?
-        /// When it transferred, where that was heard.
+        /// The times of its transfer, if they were received.
         var pace: Pace?
 
         var bytes: Int64 {
             task.kind == .upload ? task.countOfBytesSent : task.content?.length ?? task.countOfBytesReceived
         }
 
-        /// Whether the service did its part.
+        /// Whether the service's part succeeded.
         var isTransferred: Bool { task.outcome == .succeeded || task.outcome == .notModified }
     }
 
@@ -54,13 +54,13 @@ struct Follower {
     let output: Output
     /// Whether files may be replaced.
     var replaces = false
-    /// Whether the pages of errors are saved as well.
+    /// Whether error pages are saved as well.
     var savesErrors = false
-    /// Where contents go; nil for where their tasks say, below the current folder.
+    /// The place of contents; `nil` for the tasks' own places, below the current folder.
     var place: SaveLocation?
-    /// Where those of single tasks go.
+    /// The places of single tasks.
     var places: [Int64: SaveLocation] = [:]
-    /// The user whose password the server gets.
+    /// The user whose password is sent to the server.
     var user: String?
 
     private static let mostSaves = 4
@@ -68,10 +68,10 @@ struct Follower {
     private var items: [Int64: Item] = [:]
     private var endings: [Ending] = []
     private var done = Done()
-    /// When the service was last asked about tasks that are silent.
+    /// The time of the last query of silent tasks.
     private var askedAt = 0.0
     private var taken: Set<String> = []
-    /// Files of this call, which are no files of an earlier one.
+    /// Files of this call, to distinguish them from those of earlier calls.
     private var written: Set<String> = []
     private var display: TransferDisplay
     private var workers: [Task<Void, Never>] = []
@@ -91,22 +91,22 @@ struct Follower {
         var task: SessionTask
         var phase = Phase.running
         var file: String?
-        /// Files of such names that are there already.
+        /// Existing files with such names.
         var others: [String] = []
         var pace: Pace?
         var bar: Bar
         var meter = SpeedMeter()
-        /// When something was last heard of it.
+        /// The time of the last message about it.
         var heardAt: Double
     }
 
-    /// Follows tasks until all are over.
+    /// Follows tasks until all have ended.
     ///
     /// - Parameters:
-    ///   - tasks: As they were after `seq`.
-    ///   - seq: The session's last event then.
-    /// - Returns: How they ended, in the order of their ends.
-    /// - Throws: `CancellationError` when the caller gives up; what makes it impossible to go on.
+    ///   - tasks: The tasks after `seq`.
+    ///   - seq: The session's last event at that time.
+    /// - Returns: Their ends, in order.
+    /// - Throws: `CancellationError` when the caller cancels; an error that prevents further work.
     mutating func follow(_ tasks: [SessionTask], after seq: Int64) async throws -> [Ending] {
         defer {
             workers.forEach { $0.cancel() }
@@ -155,7 +155,7 @@ struct Follower {
         }
     }
 
-    /// Seconds of a clock that only goes forward.
+    /// Seconds of a monotonic clock.
     static var seconds: Double {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
@@ -242,14 +242,14 @@ struct Follower {
         guard let task = items[number]?.task else { return }
         guard let file = SaveLocation.saved(task), let content = task.content else { return try keep(number) }
         items[number]?.phase = .comparing
-        items[number]?.bar.note = "comparing with the file that is there"
+        items[number]?.bar.note = "comparing with the existing file"
         workers.append(
             Task { [happened] in
                 happened.yield(.compared(number, Client.file(file, stillHas: content) ? file : nil))
             })
     }
 
-    /// Saves the content of a completed task, where it has one that is wanted.
+    /// Saves the content of a completed task, if it has one and it is wanted.
     private mutating func keep(_ number: Int64) throws {
         guard let task = items[number]?.task else { return }
         let isGood = task.outcome == .succeeded || task.outcome == .notModified
@@ -315,7 +315,7 @@ struct Follower {
             return .wasThere(there)
         }
         try await client.content(ofTask: number, in: session, to: file, replacing: replacing, progress: progress)
-        // That it is there counts, not whether this is remembered.
+        // Only the file matters; a failure to record it is ignored.
         let change = SaveLocation.change(saying: file, savedContentOf: item.task)
         _ = try? await client.change(change, ofTask: number, in: session)
         return .file(file)
@@ -366,7 +366,7 @@ struct Follower {
         for (number, item) in items {
             items[number]?.bar.speed = item.meter.speed(at: now)
         }
-        // A silent task may have been stopped, or waits for something that no event reports.
+        // A silent task may be suspended, or waits for something without an event.
         if now - askedAt > 1 {
             askedAt = now
             let silent = items.filter { $0.value.phase == .running && now - $0.value.heardAt > 2 }

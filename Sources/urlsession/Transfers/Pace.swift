@@ -1,9 +1,8 @@
 import Wire
 
-/// The times in which a task, or several tasks at once, transferred. The wait for a turn or for the next attempt is no
-/// part of them.
+/// The periods in which one or more tasks transferred, without the waits for a slot or for the next attempt.
 struct Pace: Sendable, Equatable {
-    /// Milliseconds since 1970, in order and apart from each other.
+    /// Milliseconds since 1970, in order and disjoint.
     private let spans: [ClosedRange<Int64>]
 
     init(_ metrics: TaskMetrics) {
@@ -17,7 +16,7 @@ struct Pace: Sendable, Equatable {
             })
     }
 
-    /// The times of several tasks: what they did at once counts once.
+    /// The periods of several tasks; concurrent periods count once.
     init(_ paces: [Pace]) { self.init(paces.flatMap(\.spans)) }
 
     private init(_ spans: [ClosedRange<Int64>]) {
@@ -34,7 +33,7 @@ struct Pace: Sendable, Equatable {
 
     var seconds: Double { Double(spans.reduce(0) { $0 + $1.upperBound - $1.lowerBound }) / 1000 }
 
-    /// `12.0 MB in 4.0 s, 3.0 MB/s`; without times that can be measured, the bytes alone.
+    /// `12.0 MB in 4.0 s, 3.0 MB/s`; without measurable periods, the bytes alone.
     func words(for bytes: Int64) -> String {
         let text = Words.bytes(bytes)
         guard seconds >= 0.1 else { return text }

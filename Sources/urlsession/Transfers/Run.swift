@@ -4,12 +4,12 @@ import Wire
 
 /// One call of `get` or `put`: its tasks in a session, followed to their ends or left for later.
 ///
-/// Without `--session` the session is the call's own. Its name is made of the call, so the same call finds it again; it
-/// is deleted when nothing of it is needed any more.
+/// Without `--session` the call has a session of its own. Its name is derived from the call, so the same call finds it
+/// again. It is deleted when it is no longer needed.
 struct Run {
     private let call: Invocation
     let session: String
-    /// Whether the session was made for this call.
+    /// Whether the session was created for this call.
     private let isOwn: Bool
     private let key: String
     private let options: SessionOptions?
@@ -29,7 +29,7 @@ struct Run {
         self.user = user
     }
 
-    /// - Parameter key: What makes this call another than others.
+    /// - Parameter key: The parts that distinguish this call from others.
     static func open(
         _ call: Invocation, prefix: String, key: [String], user: User? = nil, opensSession: Bool = true
     ) async throws -> Run {
@@ -50,7 +50,7 @@ struct Run {
             session, configuration: options?.configuration, description: Self.description)
     }
 
-    /// Creates the tasks, or finds those that an earlier call created.
+    /// Creates the tasks, or finds those of an earlier call.
     func handOver(_ tasks: [TaskCreation]) async throws -> ([SessionTask], seq: Int64) {
         let seq = try await call.client.session(session).lastEventSeq
         let named = tasks.enumerated().map { index, task in
@@ -70,8 +70,8 @@ struct Run {
         return (named.compactMap { earlier[$0.clientTaskId ?? ""] ?? rest.popFirst() }, seq)
     }
 
-    /// The session's tasks by their client ids, where the call has a password: those of an earlier call may have another
-    /// one, so the service would refuse to create them once more as being different.
+    /// The session's tasks by client id, if the call has a password: tasks of an earlier call may have another
+    /// password, so the service would refuse to create them again.
     private func earlierTasks() async throws -> [String: SessionTask] {
         guard user != nil else { return [:] }
         var tasks: [String: SessionTask] = [:]
@@ -81,7 +81,7 @@ struct Run {
         return tasks
     }
 
-    /// The task of an earlier call, where there was one whose password was not refused.
+    /// The task of an earlier call, if its password was not refused.
     func known() async throws -> (task: SessionTask, seq: Int64)? {
         do {
             let seq = try await call.client.session(session).lastEventSeq
@@ -93,11 +93,10 @@ struct Run {
         }
     }
 
-    /// Tries those again that were there before and are over: failed ones, and in a session that is used again and again
-    /// those that were saved.
+    /// Retries ended tasks of earlier calls: failed ones, and saved ones in a session that is used repeatedly.
     ///
-    /// - Parameter creations: What was asked for. With a password such tasks are created once more instead, since those
-    ///   that were there have the password of that time.
+    /// - Parameter creations: The requested tasks. With a password such tasks are created again instead, because the
+    ///   earlier ones have the password of that time.
     func again(_ tasks: [SessionTask], as creations: [TaskCreation] = []) async throws -> [SessionTask] {
         guard tasks.contains(where: { $0.state == .completed }) else { return tasks }
         if user != nil, creations.count == tasks.count {
@@ -123,13 +122,13 @@ struct Run {
         return result
     }
 
-    /// Whether a task that was there before has ended, and is of no more use to this call.
+    /// Whether a task of an earlier call has ended and is useless for this call.
     private func isOver(_ task: SessionTask) -> Bool {
         let isSaved = SaveLocation.saved(task) != nil || task.kind == .upload
         return task.state == .completed && (task.outcome != .succeeded || isSaved && !isOwn)
     }
 
-    /// The task that this call or one like it created after those that are over.
+    /// The task that this call or an equal one created after the ended ones.
     private func renew(
         _ task: SessionTask, as creation: TaskCreation, _ index: Int, _ earlier: [String: SessionTask]
     ) async throws -> SessionTask {
@@ -145,7 +144,7 @@ struct Run {
         return task
     }
 
-    /// The same; `nil` where the body of an upload is gone, and with it a session that was made for it.
+    /// The same; `nil` if the body of an upload is gone, and its session was created for it.
     func againIfPossible(_ tasks: [SessionTask]) async throws -> [SessionTask]? {
         do {
             return try await again(tasks)
@@ -155,14 +154,14 @@ struct Run {
         }
     }
 
-    /// Follows tasks to their ends, unless they are to be left.
+    /// Follows tasks to their ends, unless they are detached.
     func finish(
         _ tasks: [SessionTask], after seq: Int64, place: SaveLocation? = nil, places: [Int64: SaveLocation] = [:]
     ) async throws {
         let (words, output) = (call.words, call.output)
         if words.flag("detach") {
             if output.isJSON { for task in tasks { try output.json(task) } }
-            try output.say("handed over to session \(session); urlsession attach \(session) comes back to it")
+            try output.say("created in session \(session); urlsession attach \(session) follows it")
             return
         }
         let isToStandardOutput = places.values.contains(.standardOutput)
@@ -186,17 +185,16 @@ struct Run {
             return
         }
         let isForgotten = isOfNoMoreUse(failed) ? (try? await close(endings)) == true : false
-        // Of what only could not be saved there is no more to tell.
+        // A content that could only not be saved needs no further explanation.
         if words.command.name != "watch", !isForgotten, let one = failed.first(where: { !$0.isTransferred }) {
             let number = one.task.taskIdentifier
-            output.note(
-                "urlsession explain \(session) \(number) tells more" + (isOwn ? "; the same command tries again" : ""))
+            output.note("see urlsession explain \(session) \(number)" + (isOwn ? "; the same command retries" : ""))
         }
         throw Failure.silent(1)
     }
 
-    /// Whether a session with such failures has nothing for the same command to come back to: a content that could not be
-    /// saved is there still, and so is the body of an upload, unless its password was refused.
+    /// Whether a session with such failures is useless for a repeated command: a content that could not be saved is
+    /// still stored, and so is the body of an upload, unless its password was refused.
     private func isOfNoMoreUse(_ failed: [Follower.Ending]) -> Bool {
         failed.allSatisfy { ending in
             let isRefused = user != nil && ending.task.response?.statusCode == 401
@@ -204,13 +202,13 @@ struct Run {
         }
     }
 
-    /// Deletes a session that was only made for a call that is over.
+    /// Deletes a session that was created only for a completed call.
     ///
     /// - Returns: Whether it was such a session.
     private func close(_ endings: [Follower.Ending]) async throws -> Bool {
         guard call.words.command.name != "watch" else { return false }
         if !isOwn {
-            // The call came back to the session of another one.
+            // The call used the session of another one.
             let name = session
             guard name.hasPrefix("get-") || name.hasPrefix("put-"), call.words.command.name == "attach" else {
                 return false
@@ -222,7 +220,7 @@ struct Run {
         return true
     }
 
-    /// Contents on standard output stay alone there.
+    /// Standard output has only the contents, if they are written there.
     private func toStandardError(_ tasks: [SessionTask], _ place: SaveLocation?) -> Output {
         let goesThere = tasks.contains { (place ?? SaveLocation(keptWith: $0)) == .standardOutput }
         var output = call.output
@@ -233,7 +231,7 @@ struct Run {
     private func tellHowToComeBack() {
         guard call.words.command.name != "watch" else { return }
         let own = isOwn ? ", or the same command again" : ""
-        call.output.note("Detached: the service goes on. Come back with: urlsession attach \(session)\(own)")
+        call.output.note("Detached: the service continues. Attach again with: urlsession attach \(session)\(own)")
     }
 }
 

@@ -2,16 +2,17 @@ import Glibc
 import URLSessionClient
 import Wire
 
-/// Where the content of a download is to be saved.
+/// The place where the content of a download is saved.
 enum SaveLocation: Sendable, Equatable {
-    /// Under the name that the server gives it.
+    /// In a folder, under the server's name.
     case folder(String)
     case file(String)
     case standardOutput
-    /// It stays with the service.
+    /// The content stays with the service.
     case nowhere
 
-    /// What `-o` names: a folder that is there or ends with `/`, else a file; without it the current folder.
+    /// The place that `-o` names: an existing folder or one that ends with `/`, else a file; without it the current
+    /// folder.
     init(_ output: String?) {
         switch output {
         case nil: self = .folder(LocalFiles.absolute("."))
@@ -22,26 +23,26 @@ enum SaveLocation: Sendable, Equatable {
         }
     }
 
-    // MARK: With the task
+    // MARK: In the task
 
-    /// Keys in the metadata of tasks, by which a later call of the program finds the files.
+    /// Keys in the metadata of tasks, with which a later call of the program finds the files.
     static let key = "urlsession.output"
     private static let savedKey = "urlsession.saved"
 
-    /// The file in which a task's content was saved, with the task's number: a task that repeats another has its metadata.
+    /// The file in which a task's content was saved, with the task's number: a retry has the metadata of its task.
     static func saved(_ task: SessionTask) -> String? {
         let parts = task.metadata[savedKey]?.split(separator: " ", maxSplits: 1).map(String.init)
         return parts?.first == String(task.taskIdentifier) ? parts?.last : nil
     }
 
-    /// For who comes back: the content need not be saved again.
+    /// For later calls, so that the content is not saved again.
     static func change(saying file: String, savedContentOf task: SessionTask) -> TaskChange {
         var metadata = task.metadata
         metadata[savedKey] = "\(task.taskIdentifier) \(file)"
         return TaskChange { $0.metadata = .set(metadata) }
     }
 
-    /// As it is kept with the task.
+    /// The text in the task's metadata.
     var text: String? {
         switch self {
         case .folder(let path): path.hasSuffix("/") ? path : path + "/"
@@ -60,10 +61,10 @@ enum SaveLocation: Sendable, Equatable {
         }
     }
 
-    /// The same place, if it is below the current folder: a client that changes a task's metadata cannot choose other files
-    /// of this machine.
+    /// The same place, if it is below the current folder: a client that changes a task's metadata must not choose other
+    /// files of this machine.
     ///
-    /// - Throws: ``Failure``, which says how to save it elsewhere.
+    /// - Throws: ``Failure`` with the way to save it elsewhere.
     func belowCurrentFolder() throws(Failure) -> SaveLocation {
         let (path, folder): (String, String)
         switch self {
@@ -93,7 +94,7 @@ enum SaveLocation: Sendable, Equatable {
         case .nowhere, .standardOutput: return nil
         case .file(let path): return path
         case .folder(let folder):
-            // A server may not name a hidden file, unless the URL asked for it by that name.
+            // A server may not name a hidden file, unless the URL has that name.
             let own = Self.lastPart(of: task.originalRequest.address).flatMap { SavedName($0, isHidden: true) }
             let suggested = task.response?.suggestedFilename
             let name = suggested.flatMap { SavedName($0, isHidden: SavedName($0, isHidden: true) == own) } ?? own
@@ -107,7 +108,7 @@ enum SaveLocation: Sendable, Equatable {
         }
     }
 
-    /// The files that have the names of a task's content already: where another call may have saved it.
+    /// The existing files with the names of a task's content, in which another call may have saved it.
     ///
     /// - Parameter taken: Files of other downloads of the same call.
     func files(for task: SessionTask, besides taken: Set<String>) -> [String] {

@@ -7,14 +7,14 @@ struct SessionOptions: Sendable, Equatable {
     private let seconds: Double?
     private let connections: Int64?
     private let rate: Int64?
-    /// What makes the session another than that of the same call without these options.
+    /// The words that distinguish the session from that of the same call without these options.
     let key: [String]
 
-    /// - Throws: ``CallWords/Fault`` with `--session`, since the configuration of such a session is fixed.
+    /// - Throws: ``CallWords/Fault`` with `--session`, because the configuration of such a session is fixed.
     init(_ words: CallWords) throws(CallWords.Fault) {
         if words.text("session") != nil, let name = Self.names.first(where: { words.text($0) != nil }) {
             throw CallWords.Fault(
-                text: "--\(name) is for the command's own session; that of --session has its configuration from "
+                text: "--\(name) is for the command's own session; a session of --session has the configuration of "
                     + "urlsession open",
                 command: words.command.name)
         }

@@ -27,9 +27,9 @@ struct Source: Sendable, Hashable {
         return sources
     }
 
-    /// The reason why a name is no path of a file below a folder; `nil` for such a path.
+    /// The reason why a name is not the path of a file below a folder; `nil` if it is.
     private static func fault(inName name: String) -> String? {
-        if name.isEmpty { return "the name behind the tab is empty" }
+        if name.isEmpty { return "the name after the tab is empty" }
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         if name.hasPrefix("/") { return "\(name) must be a relative path, below the folder of -o" }
         if parts.contains("..") { return "\(name) must not lead out of the folder with .." }
@@ -39,7 +39,7 @@ struct Source: Sendable, Hashable {
 
     func failure(_ text: String) -> Failure { Failure(line.map { "\($0): \(text)" } ?? text, status: 2) }
 
-    /// The place of the content: the named file where the line names one.
+    /// The place of the content: the file of the line, if it names one.
     func place(in place: SaveLocation) -> SaveLocation {
         guard let name, case .folder(let folder) = place else { return place }
         return .file((folder.hasSuffix("/") ? folder : folder + "/") + name)

@@ -1,7 +1,7 @@
 import Glibc
 import Wire
 
-/// What a person sees of transfers: bars on a terminal, else a line now and then.
+/// The view of transfers: bars on a terminal, else a line now and then.
 struct TransferDisplay {
     private let output: Output
     private let isLive: Bool
@@ -10,7 +10,7 @@ struct TransferDisplay {
     private var lastLine: Double
     private var startedAt: Double
 
-    /// Seconds between lines where there is no terminal.
+    /// Seconds between lines without a terminal.
     private static let pause = 10.0
 
     init(_ output: Output) {
@@ -22,7 +22,7 @@ struct TransferDisplay {
 
     var interval: Duration { isLive ? .milliseconds(125) : .milliseconds(500) }
 
-    /// A line about one transfer; an urgent one asks the user to act.
+    /// Writes a line about one transfer; an urgent one requests an action of the user.
     mutating func tell(_ line: String, isUrgent: Bool = false) {
         if isLive {
             if isUrgent { pending.append(line) }
@@ -40,7 +40,7 @@ struct TransferDisplay {
         if let failure = ending.failure {
             Output.complain("\(Self.place(of: ending.task)): \(failure)")
             if let file = ending.file {
-                try output.say("saved \(LocalFiles.relative(file)), which is what the server said")
+                try output.say("saved \(LocalFiles.relative(file)), the error page of the server")
             }
         } else {
             let figures = ending.pace?.words(for: ending.bytes) ?? Words.bytes(ending.bytes)
@@ -48,7 +48,8 @@ struct TransferDisplay {
         }
     }
 
-    /// The task's URL without its query, which may be a signature: these lines end in mails of cron and in logs of builds.
+    /// The task's URL without its query, which may be a signature: these lines are mailed by cron and kept in build
+    /// logs.
     private static func place(of task: SessionTask) -> String {
         String(task.originalRequest.address.prefix { $0 != "?" })
     }
@@ -60,7 +61,7 @@ struct TransferDisplay {
         return ending.file == nil ? "fetched" : "saved"
     }
 
-    /// `3 of 4 saved, 12.0 MB in 4.0 s, 3.0 MB/s`: how several transfers ended together.
+    /// `3 of 4 saved, 12.0 MB in 4.0 s, 3.0 MB/s`: the total of several transfers.
     static func total(of endings: [Follower.Ending]) -> String {
         let good = endings.filter { $0.failure == nil }
         let word = good.allSatisfy { $0.task.kind == .upload || $0.file == nil } && !good.isEmpty ? "done" : "saved"
@@ -70,7 +71,7 @@ struct TransferDisplay {
         return "\(head), \(Pace(moved.compactMap(\.pace)).words(for: moved.reduce(0) { $0 + $1.bytes }))"
     }
 
-    /// Shows how far everything is.
+    /// Shows the progress of all transfers.
     mutating func draw(_ items: [Int64: Follower.Item], _ done: Follower.Done) {
         if isLive {
             let (columns, rows) = Terminal.size
@@ -86,7 +87,7 @@ struct TransferDisplay {
 
     mutating func end() { if isLive { bars.draw([], above: pending) } }
 
-    /// The bars of those that move, then of those that wait, as many as fit, and a line for all.
+    /// The bars of transfers with progress, then of waiting ones, as many as fit, and a line for all.
     static func lines(
         _ items: [Int64: Follower.Item], _ done: Follower.Done, _ columns: Int, _ rows: Int, _ isUnicode: Bool
     ) -> [String] {
@@ -116,10 +117,10 @@ struct TransferDisplay {
     }
 }
 
-/// What `--json` writes of each transfer at its end.
+/// The output of `--json` for each transfer at its end.
 struct EndingLine: Shape {
     var task = SessionTask()
-    /// Where its content was saved.
+    /// The file with its content.
     var file: String?
     var failure: String?
 

@@ -13,7 +13,7 @@ enum Transfers {
         let headers = try Self.headers(words)
         var tasks = try sources.map { try download($0, place, headers, words) }
         try check(place, sources, words)
-        // Without the password, which may be another the next time.
+        // Without the password, which may change.
         let key = tasks.map { String(decoding: $0.jsonBytes, as: UTF8.self) }
         let user = try User.read(words)
         for index in tasks.indices { tasks[index].authorize(as: user) }
@@ -24,11 +24,11 @@ enum Transfers {
         try await run.finish(mine, after: seq, places: Dictionary(places) { first, _ in first })
     }
 
-    /// Where contents are saved: nowhere where they go into a bucket.
+    /// The place of contents: none if they go into a bucket.
     private static func place(_ words: CallWords) throws -> SaveLocation {
         guard words.text("into") != nil else { return SaveLocation(words.text("output")) }
         guard words.text("output") == nil else {
-            throw CallWords.Fault(text: "what goes --into a bucket is not saved with -o as well", command: "get")
+            throw CallWords.Fault(text: "--into a bucket and -o exclude each other", command: "get")
         }
         return .nowhere
     }
@@ -49,7 +49,7 @@ enum Transfers {
         return Destination(bucket: parts[0], key: key, replace: words.flag("force"))
     }
 
-    /// The arguments, and the lines of `--input-file`; each URL once for each name.
+    /// The arguments, and the lines of `--input-file`; each pair of URL and name once.
     private static func sources(_ words: CallWords) throws -> [Source] {
         var sources = words.texts("URL").map { Source(url: $0) }
         if let file = words.text("input-file") {
@@ -66,7 +66,7 @@ enum Transfers {
         return sources
     }
 
-    /// Refuses before anything is handed over what could only fail in the end.
+    /// Refuses a call that could only fail later, before any task is created.
     private static func check(_ place: SaveLocation, _ urls: [Source], _ words: CallWords) throws {
         let hasNames = urls.contains { $0.name != nil }
         switch place {
@@ -83,8 +83,7 @@ enum Transfers {
             for case let name? in urls.map(\.name) { try LocalFiles.makeFolders(of: name, below: path) }
         case .standardOutput:
             guard urls.count == 1, !hasNames else {
-                throw CallWords.Fault(
-                    text: "only one URL, without a name, can go to standard output", command: "get")
+                throw CallWords.Fault(text: "only one URL, without a name, can go to standard output", command: "get")
             }
             if words.flag("json") {
                 throw CallWords.Fault(text: "standard output is for the content or for JSON", command: "get")
@@ -118,7 +117,7 @@ enum Transfers {
         return task
     }
 
-    /// `sha-256:HEX`, or hex alone, whose length tells the algorithm.
+    /// `sha-256:HEX`, or hex alone, whose length determines the algorithm.
     static func digest(_ text: String) throws -> ContentDigest {
         let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
         let value = parts.last ?? ""
@@ -137,9 +136,9 @@ enum Transfers {
         let words = call.words
         guard let file = words.text("FILE"), let url = words.text("URL") else { return }
         try User.checkStandardInput(words)
-        // It is read again when the connection breaks, and to see whether it is the same when the command comes again.
+        // The file is read again after a broken connection, and compared when the command is repeated.
         guard file != "-", !LocalFiles.isPipe(file) else {
-            throw CallWords.Fault(text: "put sends files: save what comes through a pipe as one first", command: "put")
+            throw CallWords.Fault(text: "put sends files: save the output of a pipe to a file first", command: "put")
         }
         guard let version = LocalFiles.version(file) else {
             throw Failure("\(file): \(String(cString: strerror(errno)))")
@@ -147,7 +146,7 @@ enum Transfers {
         let path = LocalFiles.absolute(file)
         let name = path.split(separator: "/").last.map(String.init) ?? path
         var target = url
-        // As curl does: a folder gets the file's name.
+        // As in curl, a folder gets the file's name.
         if target.hasSuffix("/") { target += PercentCoding.encode(name, keeping: PercentCoding.isUnreserved) }
         var task = TaskCreation.upload(try request(target, try headers(words), words), body: .id(""))
         task.metadata["urlsession.file"] = name
@@ -171,7 +170,7 @@ enum Transfers {
         try await run.finish(tasks, after: seq)
     }
 
-    // MARK: What both have
+    // MARK: Common parts
 
     private static func request(
         _ url: String, _ headers: StringMap, _ words: CallWords
@@ -208,7 +207,7 @@ enum Transfers {
         return headers
     }
 
-    /// What `s3://BUCKET/KEY` asks for.
+    /// The request for `s3://BUCKET/KEY`.
     private static func object(_ url: String) -> TransferRequest? {
         guard url.lowercased().hasPrefix("s3://") else { return nil }
         let parts = url.dropFirst(5).split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
@@ -216,7 +215,7 @@ enum Transfers {
         return .object(bucket: String(parts[0]), key: String(parts[1]))
     }
 
-    /// Refuses before a session is opened what the service cannot transfer.
+    /// Refuses a URL that the service cannot transfer, before a session is opened.
     private static func check(_ url: String) throws(Failure) {
         let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
         guard let scheme, let first = url.dropFirst(scheme.count).first, !"/?#:".contains(first) else {
@@ -243,7 +242,7 @@ enum Transfers {
         }
         let place = words.text("output").map { SaveLocation($0) }
         if words.command.name == "attach" {
-            // What was retried is over; what was saved need not be looked at.
+            // Retried tasks are skipped, and saved ones need no check.
             let retried = Set(tasks.compactMap(\.retryOf))
             tasks = tasks.filter { task in
                 !retried.contains(task.taskIdentifier)
@@ -253,7 +252,7 @@ enum Transfers {
         } else {
             tasks = tasks.filter { $0.state != .completed }
         }
-        guard !tasks.isEmpty else { return try call.output.say("nothing is under way in \(session)") }
+        guard !tasks.isEmpty else { return try call.output.say("no task is running in \(session)") }
         try await run.finish(tasks, after: seq, place: words.command.name == "watch" ? .nowhere : place)
     }
 }

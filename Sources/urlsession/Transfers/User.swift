@@ -1,12 +1,12 @@
 import URLSessionClient
 import Wire
 
-/// The user of `--user`, with the password that the server gets (HTTP Basic, RFC 7617).
+/// The user of `--user`, with the password for the server (HTTP Basic, RFC 7617).
 struct User: Sendable {
     let name: String
     private let password: String
 
-    /// The user that a call names, with a password from the terminal or from standard input; `nil` without `--user`.
+    /// The user of a call, with a password from the terminal or from standard input; `nil` without `--user`.
     static func read(_ words: CallWords) throws -> User? {
         guard let name = words.text("user") else { return nil }
         guard !name.contains(":") else {
@@ -20,7 +20,7 @@ struct User: Sendable {
         return User(name: name, password: password)
     }
 
-    /// A request that carries the password, as a field that the service seals and never shows.
+    /// A request with the password in a field that the service seals and never returns.
     func authorizing(_ request: TransferRequest) -> TransferRequest {
         var request = request
         request.headers["Authorization"] = "Basic " + Base64.encode(Array("\(name):\(password)".utf8))

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What `--bucket` and `--bucket-credentials` take.
+/// The values of `--bucket` and `--bucket-credentials`.
 @Suite struct BucketSettingTests {
     private static let keys = ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "canary-of-a-secret"]
 
@@ -14,7 +14,7 @@ import Testing
         ("b=s3://bucket?endpoint=http://x/path", "endpoint="), ("b=s3://bucket?style=other", "style="),
         ("b=s3://bucket?credentials=mine", "credentials="),
     ])
-    func `A bucket that cannot be is told with the reason`(_ setting: String, _ reason: String) async throws {
+    func `An invalid bucket is reported with the reason`(_ setting: String, _ reason: String) async throws {
         let run = try await ServiceProcess.run(["check-config", "--bucket", setting], environment: Self.keys)
         #expect(run.status != .exited(0))
         #expect(run.errors.contains("bucket") && run.errors.contains(reason), "\(run.errors)")
@@ -24,7 +24,7 @@ import Testing
         "b=s3://bucket", "b=s3://my.bucket-1/a/b?region=eu-central-1",
         "b=s3://bucket/p?endpoint=https://s3.example:9000&style=virtual",
     ])
-    func `A bucket that can be is shown as it was given`(_ setting: String) async throws {
+    func `A valid bucket is shown as it was given`(_ setting: String) async throws {
         let run = try await ServiceProcess.run(
             ["check-config", "--bucket", setting, "--bucket", "c=s3://other"], environment: Self.keys)
         #expect(run.status == .exited(0), "\(run.errors)")
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `A bucket without credentials keeps the service from starting, and says what to do`() async throws {
+    @Test func `A bucket without credentials prevents the start, with advice`() async throws {
         let folder = TemporaryFolder()
         folder.write(Array("[other]\naws_access_key_id=i\naws_secret_access_key=s\n".utf8), to: "keys")
         for more in [[], ["--bucket-credentials", folder.file("keys")]] {
@@ -67,7 +67,7 @@ import Testing
         #expect(run.errors.contains(folder.file("none")) && run.errors.contains("cannot be read"), "\(run.errors)")
     }
 
-    @Test func `A bucket of contents is shown, and told what is wrong with it`() async throws {
+    @Test func `A bucket of contents is shown, with its faults`() async throws {
         let setting = "s3://my.bucket-1/a/b?region=eu-central-1"
         let run = try await ServiceProcess.run(["check-config", "--contents", setting], environment: Self.keys)
         #expect(run.status == .exited(0), "\(run.errors)")
@@ -75,7 +75,7 @@ import Testing
         for (arguments, reason) in [
             (["--contents", "x=s3://bucket"], "begins with s3://"),
             (["--contents", "s3://bucket?key=x"], "is none of region="),
-            (["--contents", "s3://bucket", "--bucket", "contents=s3://other"], "none is named contents"),
+            (["--contents", "s3://bucket", "--bucket", "contents=s3://other"], "the name contents is reserved"),
         ] {
             let run = try await ServiceProcess.run(["check-config"] + arguments, environment: Self.keys)
             #expect(run.status != .exited(0) && run.errors.contains(reason), "\(run.errors)")

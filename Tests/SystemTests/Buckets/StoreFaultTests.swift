@@ -3,7 +3,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Stores that refuse, lie, lose answers, are full or slow.
+/// Stores that refuse, corrupt, lose responses, are full or slow.
 @Suite struct StoreFaultTests {
     private static let part = 8 << 20
     private static let length = 2 * part + 321
@@ -32,7 +32,7 @@ import Testing
         try await eventually("no upload is left") { store.uploads == 0 }
     }
 
-    @Test(arguments: [true, false]) func `A lost answer to the completion is found out, and nothing done twice`(
+    @Test(arguments: [true, false]) func `A lost response to the completion is resolved, and no work is repeated`(
         _ replace: Bool
     ) async throws {
         let store = try ObjectStore()
@@ -45,7 +45,7 @@ import Testing
         try await Self.expectObject(Self.length, in: store)
     }
 
-    @Test(arguments: [true, false]) func `A lost answer to a small object is found out`(_ replace: Bool) async throws {
+    @Test(arguments: [true, false]) func `A lost response to a small object is resolved`(_ replace: Bool) async throws {
         let store = try ObjectStore()
         let scene = try await Self.scene(store)
         store.next(.put, [.loseAnswer, .loseAnswer])
@@ -54,19 +54,19 @@ import Testing
         try await Self.expectObject(Self.small, in: store)
     }
 
-    @Test func `A completion that was refused with a success is made again`() async throws {
+    @Test func `A completion with an error in a success is repeated`() async throws {
         let store = try ObjectStore()
         let scene = try await Self.scene(store)
         store.next(.complete, [.errorInSuccess("InternalError"), .close])
         let task = try await Self.download(Self.length, scene)
         #expect(task["outcome"] == "succeeded", "\(task)")
         #expect(store.requests(.complete).count == 3)
-        // What had come was not fetched again.
+        // Stored bytes were not fetched again.
         #expect(scene.origin.requests.count == 1)
         try await Self.expectObject(Self.length, in: store)
     }
 
-    @Test func `An upload that the store has lost begins anew`() async throws {
+    @Test func `An upload that the store has lost restarts`() async throws {
         let store = try ObjectStore()
         let scene = try await Self.scene(store)
         store.next(.complete, [.refuse(404, "NoSuchUpload")])
@@ -76,7 +76,7 @@ import Testing
         try await Self.expectObject(Self.length, in: store)
     }
 
-    @Test func `An upload whose beginning nobody heard of is aborted`() async throws {
+    @Test func `An upload whose creation had a lost response is aborted`() async throws {
         let store = try ObjectStore()
         let scene = try await Self.scene(store)
         store.next(.create, [.loseAnswer])
@@ -87,7 +87,7 @@ import Testing
         #expect(store.requests(.list).count >= 1)
     }
 
-    @Test func `Parts are sent again, each with what the store needs to see that it is whole`() async throws {
+    @Test func `Parts are sent again, each with the digest that the store verifies`() async throws {
         let store = try ObjectStore()
         let scene = try await Self.scene(store)
         store.next(.part, [.refuse(503, "SlowDown"), .close, .refuse(500, "InternalError"), .empty])
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [small, length]) func `A store that says well and keeps something else is not believed`(
+    @Test(arguments: [small, length]) func `An object that the store truncated is detected`(
         _ length: Int
     ) async throws {
         let store = try ObjectStore()
@@ -111,7 +111,8 @@ import Testing
         try await Self.expectObject(length, in: store)
     }
 
-    @Test(arguments: [("QuotaExceeded", 403), ("XMinioStorageFull", 507)]) func `A full bucket is waited for`(
+    @Test(arguments: [("QuotaExceeded", 403), ("XMinioStorageFull", 507)])
+    func `A download waits while the bucket is full`(
         _ code: String, _ status: Int
     ) async throws {
         let store = try ObjectStore()
@@ -122,7 +123,7 @@ import Testing
         try await Self.expectObject(Self.length, in: store)
     }
 
-    @Test func `A bucket that stays full fails the task, with the store's word`() async throws {
+    @Test func `A bucket that stays full fails the task, with the store's error code`() async throws {
         let store = try ObjectStore()
         let scene = try await Scene(
             store.setting(), configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumAttempts": 2]],
@@ -135,7 +136,7 @@ import Testing
         #expect(task["attempts"]["count"].int == 2)
     }
 
-    @Test(arguments: [Self.small, Self.length]) func `What a store refuses for good is told at once`(
+    @Test(arguments: [Self.small, Self.length]) func `A permanent refusal of the store fails the task at once`(
         _ length: Int
     ) async throws {
         let store = try ObjectStore()
@@ -147,7 +148,8 @@ import Testing
         #expect(task["attempts"]["count"].int == 1)
     }
 
-    @Test(arguments: [Self.small, Self.length]) func `Without conditions of the store it is looked before`(
+    @Test(arguments: [Self.small, Self.length])
+    func `If the store ignores conditions, the object is checked before the write`(
         _ length: Int
     ) async throws {
         let store = try ObjectStore()
@@ -172,14 +174,14 @@ import Testing
         try await stays("the origin is not read on", for: .milliseconds(500)) {
             scene.origin.bytesSent("/large") < 4 * Self.part
         }
-        // Another app's object, in the same bucket, is not held up.
+        // Another app's object in the same bucket is not delayed.
         #expect(try await Self.download(Self.small, scene)["outcome"] == "succeeded")
         gate.open()
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
         #expect(store.objects["large"]?.bytes == Content.bytes(seed: 5, length: 12 * Self.part))
     }
 
-    @Test func `A service that ends between the parts and the object goes on there`() async throws {
+    @Test func `A service that ends between the parts and the object resumes there`() async throws {
         let store = try ObjectStore()
         let scene = try await Self.scene(store)
         let gate = Gate()
@@ -198,7 +200,7 @@ import Testing
         #expect(task["response"]["statusCode"] == 200, "\(task)")
     }
 
-    @Test func `A download that is suspended while its last part is refused becomes whole later`() async throws {
+    @Test func `A download that is suspended while its last part is refused is completed later`() async throws {
         let store = try ObjectStore()
         let scene = try await Self.scene(store)
         let gate = Gate()
@@ -217,7 +219,7 @@ import Testing
         try await Self.expectObject(Self.length, in: store)
     }
 
-    @Test func `Credentials come from the machine's role, and are asked for anew before they end`() async throws {
+    @Test func `Credentials come from the machine's role, and are renewed before they expire`() async throws {
         let store = try ObjectStore()
         let metadata = try OriginServer()
         func role(_ id: String, expires: String) -> Resource {
@@ -245,7 +247,7 @@ import Testing
         #expect(asked.filter { $0.path == path }.allSatisfy { $0.fields["X-aws-ec2-metadata-token"] == "proof" })
     }
 
-    @Test func `A source in a bucket is read on where it broke, signed each time`() async throws {
+    @Test func `Reading a source in a bucket resumes after an interruption, signed each time`() async throws {
         let origin = try OriginServer()
         let length = 9 << 20
         origin.serve("/bucket/in/k", .generated(seed: 3, length: length), turns: [[.cut(after: 5 << 20, .reset)]])
@@ -263,7 +265,7 @@ import Testing
         #expect(try await scene.content(number).body == Content.bytes(seed: 3, length: length))
     }
 
-    @Test func `A bucket that the operator took away is told`() async throws {
+    @Test func `A bucket that the operator removed is reported`() async throws {
         let data = TemporaryFolder()
         let origin = try OriginServer(serving: ["/in": .text("in"), "/out": .upload()])
         do {
@@ -292,7 +294,7 @@ import Testing
         #expect(origin.requests.isEmpty)
     }
 
-    @Test(arguments: [10, 100_000]) func `A server's page about an error does not become the object`(
+    @Test(arguments: [10, 100_000]) func `An error page of a server does not become the object`(
         _ length: Int
     ) async throws {
         let store = try ObjectStore()
@@ -303,11 +305,11 @@ import Testing
         let task = try await scene.completed(number)
         #expect(task["outcome"] == "httpError" && task["response"]["statusCode"] == 404, "\(task)")
         #expect(store.objects["k"] == nil && store.requests(.put).isEmpty && store.requests(.create).isEmpty)
-        // The first 64 KiB of it are with the service.
+        // The service has its first 64 KiB.
         #expect(try await scene.content(number).body == Array(page.utf8.prefix(65_536)))
     }
 
-    @Test func `A redirect away from the store takes no signature along`() async throws {
+    @Test func `A redirect away from the store does not forward the signature`() async throws {
         let (origin, other) = (try OriginServer(), try OriginServer())
         other.serve("/x", .generated(seed: 4, length: 100))
         origin.serve("/bucket/k", .text(""), always: [.redirect(other.url("/x"))])
@@ -346,7 +348,7 @@ import Testing
             "/mirrors"
         ),
     ])
-    func `What cannot be is refused with its place`(_ task: String, _ pointer: String) async throws {
+    func `An invalid order is refused with its position`(_ task: String, _ pointer: String) async throws {
         let scene = try await Scene(
             ["--bucket", "b=s3://bucket/?endpoint=http://127.0.0.1:9"], environment: Self.keys)
         let json = #"{"kind": "download", "# + task.dropFirst()

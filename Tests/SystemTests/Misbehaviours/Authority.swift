@@ -2,19 +2,19 @@ import Base
 import Glibc
 import TestSupport
 
-/// Somebody who signs certificates.
+/// A certificate authority.
 final class Authority: Sendable {
     /// Files with a certificate and its key.
     struct Identity: Sendable {
         let certificate: String
         let key: String
-        /// Where they are.
+        /// Their folder.
         fileprivate let folder: TemporaryFolder
     }
 
     static let isAvailable = access("/usr/bin/openssl", X_OK) == 0
 
-    /// What `/etc/ssl/certs` should be for those who trust it.
+    /// The replacement of `/etc/ssl/certs` for programs that trust it.
     let trust: String
     private let folder = TemporaryFolder()
     private let count = Locked(0)
@@ -43,8 +43,8 @@ final class Authority: Sendable {
     ///
     /// - Parameters:
     ///   - names: Its subject alternative names.
-    ///   - validity: From and until when, as `YYYYMMDDHHMMSSZ`.
-    ///   - ownKey: Signed by its own key, and by nobody else.
+    ///   - validity: The begin and end, as `YYYYMMDDHHMMSSZ`.
+    ///   - ownKey: Whether the certificate is self-signed.
     func identity(
         _ names: String = "IP:127.0.0.1,DNS:localhost",
         validity: (from: String, until: String) = ("20250101000000Z", "20990101000000Z"), ownKey: Bool = false

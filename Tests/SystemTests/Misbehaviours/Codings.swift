@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Codings that nobody asked for: O-31 to O-36. Nothing is ever decoded, so what came is what is kept.
+/// Unrequested codings: O-31 to O-36. No coding is ever removed, so the received bytes are stored.
 extension Misdeed {
     /// gzip of "hello\n".
     private static let hello: [UInt8] = [
@@ -10,9 +10,9 @@ extension Misdeed {
         0x06, 0, 0, 0,
     ]
 
-    /// Twenty megabytes of zeros as gzip: a stored head, then one match after the other.
+    /// Twenty megabytes of zeros as gzip: a literal, then one match after the other.
     private static let bomb: [UInt8] = {
-        // One dynamic block would be smaller; fixed codes do: literal 0, then matches of 258 bytes at distance 1.
+        // A dynamic block would be smaller; fixed codes suffice: literal 0, then matches of 258 bytes at distance 1.
         var bits: [Bool] = [true, true, false]
         func code(_ value: Int, _ count: Int) {
             for bit in (0..<count).reversed() { bits.append(value >> bit & 1 == 1) }
@@ -35,7 +35,7 @@ extension Misdeed {
             + (0..<4).map { UInt8(truncatingIfNeeded: length >> UInt32(8 * $0)) }
     }()
 
-    /// Kept as it came, and said to be coded.
+    /// Stored unchanged, with the coding in the response's fields.
     private static func kept(
         _ id: String, _ does: String, _ body: [UInt8], coding: String = "gzip", isAnnounced: Bool = true,
         task: [String: JSON] = [:]
@@ -52,7 +52,7 @@ extension Misdeed {
             })
     }
 
-    /// Refused: a coding of the connection hides where the content ends.
+    /// Refused: a transfer coding hides the end of the content.
     private static func refused(_ id: String, _ does: String, _ coding: String, _ body: [UInt8]) -> Misdeed {
         let chunk = Array((String(body.count, radix: 16) + "\r\n").utf8) + body + Array("\r\n0\r\n\r\n".utf8)
         return Misdeed(

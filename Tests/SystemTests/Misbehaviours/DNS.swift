@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What the names of origins lead to: O-73 to O-75.
+/// The addresses of origins' names: O-73 to O-75.
 extension Misdeed {
     /// Downloads `/a` of a name on the port of an origin.
     private static func download(_ scene: Scene, _ name: String, _ port: UInt16) async throws -> Int {
@@ -51,7 +51,7 @@ extension Misdeed {
     ]
 }
 
-/// A port at which connections are begun and never made: its queue is full.
+/// A port at which connections never complete: its queue is full.
 private final class SilentPort: Sendable {
     private let listener: Int32
     private let waiting: [Int32]

@@ -17,7 +17,7 @@ struct FieldDecoder {
                 table.insert(field, at: 0)
                 fields.append(field)
             case 0x20..<0x40:
-                // A smaller table forgets; nothing here is ever that long.
+                // Evictions are not needed: no table here is long enough.
                 if try integer(prefix: 5) == 0 { table = [] }
             default: fields.append(try literal(prefix: 4))
             }
@@ -73,12 +73,12 @@ struct FieldDecoder {
                 }
             }
         }
-        // What is left are the first bits of the end mark: ones.
+        // The remaining bits are the beginning of the end mark: ones.
         guard length < 8, code == (1 << length) - 1 else { throw Malformed() }
         return text
     }
 
-    /// The printable characters of appendix B: the code is canonical, so their lengths say it all.
+    /// The printable characters of appendix B. The code is canonical, so their lengths suffice.
     private static let characters: [Int: [Int: UInt8]] = {
         let lengths: [(Int, String)] = [
             (5, "012aceiost"), (6, " %-./3456789=A_bdfghlmnpru"), (7, ":BCDEFGHIJKLMNOPQRSTUVWYjkqvwxyz"),

@@ -3,19 +3,19 @@ import Core
 
 @testable import TestSupport
 
-/// An HTTP/2 server of 127.0.0.1 that sends the frames it is told to, without TLS: a ``SecureFront`` stands before it.
+/// An HTTP/2 server of 127.0.0.1 without TLS that sends given frames, behind a ``SecureFront``.
 final class FrameServer: Sendable {
     struct Request: Sendable {
         let connection: Int
         let stream: UInt32
-        /// Counted from 1 on its connection.
+        /// The number of the request on its connection, from 1.
         let turn: Int
         let fields: [String: String]
         var path: String { fields[":path"] ?? "" }
         var range: String { fields["range"] ?? "" }
     }
 
-    /// RFC 9113 section 7.
+    /// The error codes of RFC 9113 section 7.
     enum Code: UInt32 {
         case none = 0
         case internalError = 2
@@ -27,7 +27,7 @@ final class FrameServer: Sendable {
     private let server: SocketServer
     private let state: Locked<(requests: [Request], connections: Int)>
 
-    /// - Parameter answer: Answers a request with frames, on the connection's thread. False ends the connection.
+    /// - Parameter answer: Responds to a request with frames, on the connection's thread. False ends the connection.
     init(_ answer: @escaping @Sendable (Request, FrameConnection) throws -> Bool) throws {
         let state = Locked<(requests: [Request], connections: Int)>(([], 0))
         self.state = state
@@ -79,11 +79,11 @@ final class FrameConnection {
         self.number = number
     }
 
-    // MARK: What it sends
+    // MARK: Sending
 
     func head(_ stream: UInt32, _ status: Int, _ fields: [(String, String)] = [], ends: Bool = false) throws {
         var block: [UInt8] = []
-        // Literals without index and without Huffman's code.
+        // Literals without index and without Huffman coding.
         for (name, value) in [(":status", String(status))] + fields {
             precondition(name.utf8.count < 127 && value.utf8.count < 127)
             block += [0, UInt8(name.utf8.count)] + Array(name.utf8) + [UInt8(value.utf8.count)] + Array(value.utf8)
@@ -99,7 +99,7 @@ final class FrameConnection {
         try frame(.reset, flags: 0, stream, Self.big(code.rawValue))
     }
 
-    /// - Parameter last: The last stream that it deals with.
+    /// - Parameter last: The last stream that the server processes.
     func goAway(_ last: UInt32, _ code: FrameServer.Code) throws {
         try frame(.goAway, flags: 0, 0, Self.big(last) + Self.big(code.rawValue))
     }
@@ -116,7 +116,7 @@ final class FrameConnection {
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> UInt32($0)) }
     }
 
-    // MARK: What it hears
+    // MARK: Receiving
 
     fileprivate func serve(_ answer: (FrameServer.Request) throws -> Bool) throws {
         _ = try take(Self.preface)

@@ -2,16 +2,16 @@ import Core
 import TestSupport
 import Testing
 
-/// Where a body ends, and what an origin says about it: O-01 to O-13.
+/// The end of a body, and the origin's description of it: O-01 to O-13.
 extension Misdeed {
     private static let ok = "HTTP/1.1 200 OK"
     private static let tag = "ETag: \"v1\""
 
-    /// What is shorter than 64 KiB is not kept over a broken attempt.
+    /// Contents below 64 KiB are not kept after a broken attempt.
     private static let (kept, length) = (100_000, 200_000)
     private static let whole = Resource.generated(seed: 1, length: length)
 
-    /// The first bytes of the resource, announced as all of it.
+    /// The first bytes of the resource, announced as the whole.
     private static func cut(_ ending: Misbehaviour.Ending) -> Misbehaviour {
         .raw(message(ok, "Content-Length: \(length)", tag, body: bytes(0..<kept)), ending)
     }
@@ -39,7 +39,7 @@ extension Misdeed {
                 "/a", .text(""),
                 turns: [[.raw(message(ok, "Content-Length: 50", tag, body: bytes(0..<100)), .silence)]])
             try await Owed.content(bytes(0..<50), attempts: 1).holds(of: try await scene.download("/a"), on: scene)
-            // The 50 bytes too many are nobody's answer.
+            // The 50 excess bytes belong to no response.
             scene.origin.serve("/b", .text("another"))
             let other = try await Owed.content(Array("another".utf8), attempts: 1)
                 .holds(of: try await scene.download("/b"), path: "/b", on: scene)

@@ -3,11 +3,11 @@ import Core
 import TestSupport
 import Testing
 
-/// Streams and connections that end otherwise than they should: O-50 to O-54.
+/// Streams and connections with irregular ends: O-50 to O-54.
 extension Misdeed {
     private static let content = bytes(0..<200_000)
 
-    /// A misdeed of an HTTP/2 origin, over TLS as it is spoken.
+    /// A misdeed of an HTTP/2 origin, over TLS.
     private static func framed(
         _ id: String, _ does: String, _ configuration: JSON = quick,
         _ answer: @escaping @Sendable (FrameServer.Request, FrameConnection) throws -> Bool,
@@ -22,7 +22,7 @@ extension Misdeed {
         }
     }
 
-    /// As it should be, with ranges.
+    /// Responds correctly, with ranges.
     @Sendable private static func serve(_ request: FrameServer.Request, _ connection: FrameConnection) throws {
         let tag = ("etag", "\"v1\"")
         guard request.range.hasPrefix("bytes="), let first = Int(request.range.dropFirst(6).dropLast()) else {
@@ -64,7 +64,7 @@ extension Misdeed {
             var numbers: [Int] = []
             for _ in 0..<10 { numbers.append(try await download(scene, front)) }
             for number in numbers {
-                // libcurl sends again by itself what was not dealt with; what it gives up is one more attempt.
+                // libcurl itself repeats an unprocessed request; after its last repetition one more attempt follows.
                 let ended = try await Owed.content(content).holds(of: number, on: scene)
                 try require(ended.task["attempts"]["count"].int ?? 9 <= 2, "\(ended.exchanges)")
                 try require(ended.exchanges.last?["networkProtocolName"] == "h2", "\(ended.exchanges)")
@@ -80,7 +80,7 @@ extension Misdeed {
             if $0.turn == 2 { try $1.goAway($0.stream, .none) }
             return true
         } play: { scene, front, _ in
-            // What libcurl noted of a stream that was refused must not have it repeat another request by itself.
+            // A refused stream must not make libcurl repeat another request by itself.
             for _ in 0..<3 {
                 var downloads: [Int] = []
                 for _ in 0..<10 { downloads.append(try await download(scene, front)) }
@@ -119,7 +119,7 @@ extension Misdeed {
             try $1.reset($0.stream, .internalError)
         },
         Misdeed(id: "O-53", does: "asks for calm", needsNames: true) { scene in
-            // It speaks HTTP/1.1 too, which nobody needs until it asks for calm.
+            // The server also supports HTTP/1.1, which is unused until it asks for calm.
             let server = try FrameServer { request, connection in
                 try connection.reset(request.stream, .enhanceYourCalm)
                 return true
@@ -145,7 +145,7 @@ extension Misdeed {
         },
     ]
 
-    /// Half of the content, and when that has arrived, a wrong end. The second request is answered as it should be.
+    /// Half of the content, and after its arrival, an irregular end. The second request gets a correct response.
     private static func halved(
         _ id: String, _ does: String,
         end: @escaping @Sendable (FrameServer.Request, FrameConnection) throws -> Void

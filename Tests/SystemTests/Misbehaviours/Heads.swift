@@ -3,7 +3,7 @@ import Core
 import TestSupport
 import Testing
 
-/// What stands in the heads of answers: O-37 to O-46.
+/// The heads of responses: O-37 to O-46.
 extension Misdeed {
     private static let ok = "HTTP/1.1 200 OK"
     private static let many = 400_000
@@ -111,7 +111,7 @@ extension Misdeed {
         },
     ]
 
-    /// A 503 that asks for a wait, in seconds from the end of the attempt.
+    /// A 503 with a delay, in seconds from the end of the attempt.
     private static func wait(_ value: String, atLeast: Double, atMost: Double) -> Misdeed {
         Misdeed(id: "O-44", does: "says Retry-After: \(value)") { scene in
             scene.origin.serve("/a", .text("x"), turns: [[.status(503, [("Retry-After", value)])]])

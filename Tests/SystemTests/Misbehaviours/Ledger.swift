@@ -1,14 +1,14 @@
 import Base
 import Testing
 
-/// Which misdeeds were played, and which were answered as they should be.
+/// The misdeeds that ran, and those that the service handled correctly.
 final class Ledger: Sendable {
     static let shared = Ledger()
     static let identifiers = (1...75).map { $0 < 10 ? "O-0\($0)" : "O-\($0)" }
 
     private let entries = Locked<[String: (played: Int, answered: Int)]>([:])
 
-    /// Plays one, and notes it.
+    /// Runs a misdeed and records the result.
     func play(_ misdeed: Misdeed) async throws {
         entries.withLock { $0[misdeed.id, default: (0, 0)].played += 1 }
         if misdeed.needsNames, await !Stage.hasNames.value {
@@ -20,7 +20,7 @@ final class Ledger: Sendable {
         entries.withLock { $0[misdeed.id, default: (0, 0)].answered += 1 }
     }
 
-    /// Tells the count. What was left out is a failure only where nothing kept it from being played.
+    /// Prints the count. A misdeed that did not run is a failure unless a requirement was missing.
     func close() async {
         Stage.close()
         let entries = entries.withLock { $0 }
@@ -30,7 +30,7 @@ final class Ledger: Sendable {
         let missing = Self.identifiers.filter { entries[$0]?.played ?? 0 == 0 }
         guard !missing.isEmpty else { return }
         print("not played: \(missing.joined(separator: " "))")
-        // Whoever asked for one subject alone knows what he left out.
+        // A run of one subject alone does not require the others.
         let subjects = Misdeed.subjects.filter { $0.contains { entries[$0.id] != nil } }
         let isNameless = await !Stage.hasNames.value
         guard subjects.count == Misdeed.subjects.count, !isNameless else { return }
@@ -38,7 +38,7 @@ final class Ledger: Sendable {
     }
 }
 
-/// Closes the ledger when the last of its suite is over.
+/// Closes the ledger after the last test of its suite.
 struct LedgerTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
@@ -53,6 +53,6 @@ extension Trait where Self == LedgerTrait {
 }
 
 extension Misdeed {
-    /// All there are, by what they are about.
+    /// All misdeeds by subject.
     static let subjects = [framing, ranges, codings, heads, timing, http2, uploads, redirects, tls, dns]
 }

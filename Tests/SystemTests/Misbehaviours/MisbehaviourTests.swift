@@ -1,35 +1,36 @@
 import Testing
 
-/// Seventy-five ways in which origins misbehave, each played byte for byte against the real service.
+/// Seventy-five misbehaviours of origins, each performed byte for byte against the real service.
 ///
-/// What is owed for each stands beside it; docs/internals/origins.md has the reasons where another answer would be expected.
+/// The expected result is given with each; docs/internals/origins.md has the reasons where another result would be
+/// plausible.
 @Suite(.counted) struct MisbehaviourTests {
-    @Test func `Every identifier has its misdeeds, and no other`() {
+    @Test func `The misdeeds cover exactly the ledger's identifiers`() {
         #expect(Set(Misdeed.subjects.joined().map(\.id)) == Set(Ledger.identifiers))
     }
 
     @Test(arguments: Misdeed.framing)
-    func `An origin may frame its answers badly`(_ misdeed: Misdeed) async throws {
+    func `An origin may frame its responses badly`(_ misdeed: Misdeed) async throws {
         try await Ledger.shared.play(misdeed)
     }
 
     @Test(arguments: Misdeed.ranges)
-    func `An origin may give another part than asked for`(_ misdeed: Misdeed) async throws {
+    func `An origin may send another part than requested`(_ misdeed: Misdeed) async throws {
         try await Ledger.shared.play(misdeed)
     }
 
     @Test(arguments: Misdeed.codings)
-    func `An origin may code what nobody wanted coded`(_ misdeed: Misdeed) async throws {
+    func `An origin may code a body without request`(_ misdeed: Misdeed) async throws {
         try await Ledger.shared.play(misdeed)
     }
 
     @Test(arguments: Misdeed.heads)
-    func `An origin may send strange heads`(_ misdeed: Misdeed) async throws {
+    func `An origin may send unusual heads`(_ misdeed: Misdeed) async throws {
         try await Ledger.shared.play(misdeed)
     }
 
     @Test(arguments: Misdeed.timing)
-    func `An origin may take its time`(_ misdeed: Misdeed) async throws {
+    func `An origin may be slow`(_ misdeed: Misdeed) async throws {
         try await Ledger.shared.play(misdeed)
     }
 
@@ -39,22 +40,22 @@ import Testing
     }
 
     @Test(arguments: Misdeed.uploads)
-    func `An origin may take our bytes badly`(_ misdeed: Misdeed) async throws {
+    func `An origin may mishandle uploaded bytes`(_ misdeed: Misdeed) async throws {
         try await Ledger.shared.play(misdeed)
     }
 
     @Test(arguments: Misdeed.redirects)
-    func `An origin may send us elsewhere`(_ misdeed: Misdeed) async throws {
+    func `An origin may redirect badly`(_ misdeed: Misdeed) async throws {
         try await Ledger.shared.play(misdeed)
     }
 
     @Test(arguments: Misdeed.tls)
-    func `An origin may not be worth our trust`(_ misdeed: Misdeed) async throws {
+    func `An origin may be untrusted`(_ misdeed: Misdeed) async throws {
         try await Ledger.shared.play(misdeed)
     }
 
     @Test(arguments: Misdeed.dns)
-    func `An origin's name may lead elsewhere`(_ misdeed: Misdeed) async throws {
+    func `An origin's name may resolve badly`(_ misdeed: Misdeed) async throws {
         try await Ledger.shared.play(misdeed)
     }
 }

@@ -3,24 +3,24 @@ import Core
 import TestSupport
 import Testing
 
-/// One way in which an origin misbehaves, played against the real service.
+/// One misbehaviour of an origin, performed against the real service.
 struct Misdeed: Sendable, CustomTestStringConvertible {
-    /// `O-01` to `O-75`. Several misdeeds of one identifier are its forms.
+    /// `O-01` to `O-75`. Several misdeeds with one identifier are variants.
     let id: String
-    /// What the origin does.
+    /// The origin's behaviour.
     let does: String
     var configuration: JSON = quick
     /// Whether it needs names and trust of its own.
     var needsNames = false
-    /// Plays it, and throws where the result is not the one we owe.
+    /// Performs it, and throws unless the result is the expected one.
     let play: @Sendable (Scene) async throws -> Void
 
     var testDescription: String { "\(id) \(does)" }
 
-    /// Attempts that follow at once.
+    /// Attempts without delay.
     static let quick = retrying([:])
 
-    /// A configuration whose attempts follow at once, with more members of `retryPolicy` and of itself.
+    /// A configuration with attempts without delay, and more members of `retryPolicy` and of the configuration.
     static func retrying(_ policy: [String: JSON], _ more: [String: JSON] = [:]) -> JSON {
         let policy: [String: JSON] = policy.merging(["initialDelay": 0.1, "maximumDelay": 0.1]) { given, _ in given }
         return .object(more.merging(["retryPolicy": .object(policy)]) { given, _ in given })
@@ -28,8 +28,8 @@ struct Misdeed: Sendable, CustomTestStringConvertible {
 }
 
 extension Misdeed {
-    /// A download of one path, whose requests meet `turns`; the resource is served as it should be after them, unless
-    /// there is an `always`.
+    /// A download of one path whose requests meet `turns`; afterwards the resource is served correctly, unless there is
+    /// an `always`.
     init(
         _ id: String, _ does: String, of resource: Resource = .generated(seed: 1, length: 200),
         turns: [[Misbehaviour]] = [], always: [Misbehaviour]? = nil, configuration: JSON = quick,
@@ -46,35 +46,35 @@ extension Misdeed {
     }
 }
 
-/// What is not as it should be.
+/// A difference from the expected result.
 struct Wrong: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Throws where a condition does not hold, so that a misdeed counts as answered only when all was right.
+/// Throws if a condition does not hold, so that a misdeed counts as handled only if every condition held.
 func require(_ condition: Bool, _ what: @autoclosure () -> String, location: SourceLocation = #_sourceLocation) throws {
     guard !condition else { return }
     throw Wrong("\(location.fileName):\(location.line): \(what())")
 }
 
-/// The result we owe for a misdeed.
+/// The expected result of a misdeed.
 struct Owed: Sendable {
     enum End: Sendable {
         case succeeded([UInt8])
-        /// A status that is no success, and its page where it matters.
+        /// An unsuccessful status, and its page if it matters.
         case status(Int, page: [UInt8]?)
-        /// Apple's code.
+        /// An error with Apple's code.
         case failed(Int)
     }
 
     var end: End
-    /// How many attempts it takes.
+    /// The number of attempts.
     var attempts: Int?
     /// The `Range` of each request of the path, empty for none.
     var ranges: [String]?
-    /// Why each exchange of the task failed, empty where it did not.
+    /// The error of each exchange of the task, empty if it succeeded.
     var faults: [String]?
     var also: @Sendable (Ended) throws -> Void = { _ in }
 
@@ -99,7 +99,7 @@ struct Owed: Sendable {
         Owed(end: .failed(code), attempts: attempts, ranges: ranges, faults: faults, also: also)
     }
 
-    /// Waits for the end of a task and holds it against what is owed.
+    /// Waits for the end of a task and compares it with the expected result.
     @discardableResult
     func holds(of number: Int, path: String = "/a", on scene: Scene) async throws -> Ended {
         let ended = try await Ended(number, path: path, on: scene)
@@ -131,13 +131,13 @@ struct Owed: Sendable {
     }
 }
 
-/// A task that is over, and all that can be seen of it.
+/// A completed task with all visible results.
 struct Ended: Sendable {
     let task: JSON
     let content: [UInt8]
-    /// The session's kept events.
+    /// The session's stored events.
     let events: [JSON]
-    /// What the origin got for the path.
+    /// The origin's requests of the path.
     let requests: [OriginServer.Request]
     /// `transactionMetrics`: each exchange of the task.
     let exchanges: [JSON]
@@ -159,12 +159,12 @@ struct Ended: Sendable {
 
     var faults: [String] { exchanges.map { $0["error"].string ?? "" } }
 
-    /// Offsets that `task.didResumeAtOffset` told.
+    /// Offsets of `task.didResumeAtOffset`.
     var resumptions: [Int] {
         events.filter { $0["type"] == "task.didResumeAtOffset" }.compactMap { $0["data"]["fileOffset"].int }
     }
 
-    /// A field of the response as the task shows it.
+    /// A field of the task's response.
     func field(_ name: String) -> String? {
         task["response"]["headers"].object?.first { $0.key.asciiLowercased == name.asciiLowercased }?.value.string
     }
@@ -175,5 +175,5 @@ func message(_ lines: String..., body: [UInt8] = []) -> [UInt8] {
     Array((lines.map { $0 + "\r\n" }.joined() + "\r\n").utf8) + body
 }
 
-/// Some bytes of the content that the misdeeds are about.
+/// Some bytes of the misdeeds' content.
 func bytes(_ range: Range<Int>, seed: UInt64 = 1) -> [UInt8] { Content.bytes(seed: seed, range: range) }

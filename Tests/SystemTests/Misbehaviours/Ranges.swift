@@ -4,7 +4,7 @@ import Formats
 import TestSupport
 import Testing
 
-/// What an origin gives whom it is asked to go on: O-14 to O-30.
+/// Responses to requests that resume: O-14 to O-30.
 extension Misdeed {
     private static let whole = Resource.generated(seed: 1, length: 200000)
     private static let part = "HTTP/1.1 206 Partial Content"
@@ -17,7 +17,7 @@ extension Misdeed {
                 "HTTP/1.1 200 OK", "Content-Length: 200000", lines.joined(separator: "\r\n"), body: bytes(0..<100000)))
     }
 
-    /// A download cut at 100000, whose second request meets `second`, and must begin anew with a third.
+    /// A download cut at 100000, whose second request meets `second`, and which must restart with a third.
     private static func distrusted(
         _ id: String, _ does: String, _ second: [UInt8], of resource: Resource = whole, seed: UInt64 = 1
     ) -> Misdeed {
@@ -28,7 +28,7 @@ extension Misdeed {
             })
     }
 
-    /// A download cut at 100000 whose validators allow no range.
+    /// A download cut at 100000 whose validators permit no range.
     private static func unresumable(_ id: String, _ does: String, _ lines: String...) -> Misdeed {
         Misdeed(
             id, does, of: whole, turns: [[half(lines.joined(separator: "\r\n"))]],
@@ -38,9 +38,9 @@ extension Misdeed {
             })
     }
 
-    /// A file that is whole by 416, and is not what the app expects: it is fetched anew, once.
+    /// A file that a 416 completes and that differs from the expected digest: it is fetched again, once.
     ///
-    /// - Parameter again: Whether it is wrong once more.
+    /// - Parameter again: Whether it is wrong again.
     private static func wholeButWrong(_ algorithm: DigestAlgorithm, again: Bool = false) -> Misdeed {
         let digest = Digest(algorithm)
         digest.update(bytes(0..<200000, seed: 2))
@@ -77,7 +77,7 @@ extension Misdeed {
             part, "Content-Type: multipart/byteranges; boundary=x", "Content-Length: \(body.count)", tag, body: body)
     }()
 
-    /// Half of the content, broken off, of which nobody said how long it is.
+    /// Half of the content, broken off, without an announced length.
     private static let halfOfUnknownLength = Misbehaviour.raw(
         message(
             "HTTP/1.1 200 OK", "Transfer-Encoding: chunked", tag,
@@ -100,7 +100,7 @@ extension Misdeed {
                 ],
             ],
             owed: .content(bytes(0..<200000), attempts: 2, ranges: ["", "bytes=100000-"]) {
-                // Whoever has a tag may not ask by date (RFC 9110 section 13.1.5).
+                // With an entity tag the date must not be used (RFC 9110 section 13.1.5).
                 try require($0.requests[1].fields["If-Range"] == "\"v1\"", "\($0.requests[1].fields)")
             }),
         Misdeed(
@@ -297,7 +297,7 @@ extension Misdeed {
         unresumable("O-30", "accepts no ranges", tag, "Accept-Ranges: none"),
     ]
 
-    /// The path serves 100000 bytes, then leads to another one.
+    /// The path serves 100000 bytes, then redirects to another one.
     private static func elsewhere(
         _ scene: Scene, _ other: Resource, seed: UInt64, ranges: [String], there: [String] = ["bytes=100000-"]
     ) async throws {

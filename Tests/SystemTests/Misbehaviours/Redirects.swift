@@ -3,7 +3,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Where an origin sends us: O-62 to O-68.
+/// Redirects: O-62 to O-68.
 extension Misdeed {
     private static func leads(
         _ id: String, _ does: String, to lines: String..., needsNames: Bool = false, owed: Owed

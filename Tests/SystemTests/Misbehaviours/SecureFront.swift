@@ -4,9 +4,9 @@ import Glibc
 
 @testable import TestSupport
 
-/// TLS, by GnuTLS, before a plain server of 127.0.0.1, byte for byte: what that one does wrong, the peer sees.
+/// TLS with GnuTLS before a plaintext server of 127.0.0.1, byte for byte: the peer gets that server's faults.
 final class SecureFront: Sendable {
-    /// How it shakes hands and parts.
+    /// The handshake and the end of a connection.
     struct Manner: Sendable {
         enum Handshake: Sendable { case shakes, stalls, resets }
 
@@ -14,13 +14,13 @@ final class SecureFront: Sendable {
         var handshake = Handshake.shakes
         /// ALPN.
         var applicationProtocols = ["http/1.1"]
-        /// Where HTTP/2 is spoken, if elsewhere.
+        /// The port of HTTP/2, if another one.
         var http2Port: UInt16?
-        /// GnuTLS's priority string.
+        /// GnuTLS' priority string.
         var priority = "NORMAL"
-        /// No handshake without a certificate of the peer.
+        /// Whether the peer must have a certificate.
         var demandsCertificate = false
-        /// False: the connection ends without close_notify.
+        /// Whether the connection ends with close_notify.
         var saysGoodbye = true
 
         init(as identity: Authority.Identity, _ change: (inout Manner) -> Void = { _ in }) {
@@ -33,10 +33,10 @@ final class SecureFront: Sendable {
     private let server: SocketServer
     private let turn: Locked<Int>
 
-    /// Those that were accepted so far.
+    /// The number of accepted connections.
     var connections: Int { turn.withLock { $0 } }
 
-    /// - Parameter manners: One for each connection in turn, the last for all that follow.
+    /// - Parameter manners: One for each connection in turn, the last for all further ones.
     init(before port: UInt16, _ manners: [Manner]) throws {
         let turn = Locked(0)
         self.turn = turn
@@ -50,7 +50,7 @@ final class SecureFront: Sendable {
             case .shakes: SecureSession(socket, manner)?.serve(port)
             case .stalls: while !socket.waitForHangUp(atMost: .seconds(1)) {}
             case .resets:
-                // Once the peer has spoken.
+                // After the peer's first bytes.
                 guard (try? socket.receive()) != nil else { return }
                 return socket.resetAtClose()
             }
@@ -101,7 +101,7 @@ private final class SecureSession {
         return gnutls_alpn_set_protocols(session, offers, UInt32(offers.count), 0)
     }
 
-    /// Whether the two agreed on HTTP/2.
+    /// Whether HTTP/2 was negotiated.
     private var speaksHTTP2: Bool {
         var chosen = gnutls_datum_t()
         return gnutls_alpn_get_selected_protocol(session, &chosen) == 0 && chosen.size == 2
@@ -112,13 +112,13 @@ private final class SecureSession {
         if let credentials { gnutls_certificate_free_credentials(credentials) }
     }
 
-    /// Shakes hands, then carries bytes both ways until one side ends.
+    /// Performs the handshake, then forwards bytes in both directions until one side ends.
     func serve(_ port: UInt16) {
         var code: Int32 = 0
         repeat { code = gnutls_handshake(session) } while code < 0 && gnutls_error_is_fatal(code) == 0
         guard code == 0 else {
             gnutls_alert_send_appropriate(session, code)
-            // An end with unread bytes would be a reset, and hide the alert.
+            // Closing with unread bytes would send a reset, and hide the alert.
             socket.finishSending()
             socket.setTimeout(.seconds(5))
             while (try? socket.receive())?.isEmpty == false {}

@@ -2,12 +2,12 @@ import Base
 import Glibc
 import TestSupport
 
-/// The one service that all misdeeds are played on, each with an app of its own.
+/// The service of all misdeeds, each of which has an app of its own.
 ///
-/// It may reach 127.0.0.0/9 and nothing else that is not public. Where the machine lets it have a mount namespace of its
-/// own, it trusts ``authority`` and knows the names of ``hosts``.
+/// It may reach only 127.0.0.0/9 and public addresses. If the machine permits a mount namespace, it trusts
+/// ``authority`` and resolves the names of ``hosts``.
 final class Stage: Sendable {
-    /// Names as `/etc/hosts` has them. Lines that tests change keep their length.
+    /// Names in the form of `/etc/hosts`. Lines that tests change keep their length.
     private static let hosts = """
         127.0.0.1        localhost
         127.0.0.1        www.shop.co.uk img.shop.co.uk other.co.uk strict.shop.co.uk
@@ -31,7 +31,7 @@ final class Stage: Sendable {
 
     private static let current = Locked<Task<Stage, any Error>?>(nil)
 
-    /// The stage, set up by whoever comes first.
+    /// The stage, set up at its first use.
     static func shared() async throws -> Stage {
         let task = current.withLock { current in
             let task = current ?? Task { try await Stage() }
@@ -41,10 +41,10 @@ final class Stage: Sendable {
         return try await task.value
     }
 
-    /// Takes it down when its last scene is over.
+    /// Ends it after its last scene.
     static func close() { current.withLock { $0 = nil } }
 
-    /// Whether names and trust can be given to the service.
+    /// Whether the service can get names and trust of its own.
     static let hasNames = Task { () -> Bool in
         guard Authority.isAvailable else { return false }
         let folder = TemporaryFolder()
@@ -84,7 +84,7 @@ final class Stage: Sendable {
         return try await Scene(on: service, key: key, configuration: configuration)
     }
 
-    /// Points a name somewhere else from the next look-up on.
+    /// Changes the address of a name from the next look-up on.
     func point(_ name: String, to address: String) throws {
         let padding = String(repeating: " ", count: max(1, 17 - address.count))
         var found = false
@@ -93,7 +93,7 @@ final class Stage: Sendable {
         for line in lines {
             let text = String(decoding: line, as: UTF8.self)
             if text.hasSuffix(" \(name)") {
-                // One write of as many bytes: no reader sees half of it.
+                // One write of the same length: no reader sees half of it.
                 let new = Array((address + padding + name).utf8)
                 let descriptor = open(files.file("hosts"), O_WRONLY | O_CLOEXEC)
                 found = new.count == line.count && pwrite(descriptor, new, new.count, off_t(offset)) == new.count

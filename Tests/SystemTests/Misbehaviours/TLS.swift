@@ -3,7 +3,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Origins that cannot be trusted, or that do not shake hands: O-05, O-69 to O-72.
+/// Origins that are not trusted, or that fail in the handshake: O-05, O-69 to O-72.
 extension Misdeed {
     /// A misdeed of an origin whose TLS is `manners`, one for each connection in turn.
     private static func secure(
@@ -19,7 +19,7 @@ extension Misdeed {
         }
     }
 
-    /// Refused for a reason that is named.
+    /// Refused with a named reason.
     private static func untrusted(_ code: Int, _ reason: String) -> Owed {
         .failed(code) {
             let message = $0.task["error"]["underlying"]["message"].string ?? ""
@@ -86,7 +86,7 @@ extension Misdeed {
             let request: [String: JSON] = ["request": ["url": .string(front.url("/a"))]]
             let stalled = try await scene.download("/a", request)
             try await eventually("it is connected") { front.connections == 1 }
-            // It must not wait for the other one's connection, which is given up after 30 s.
+            // It must not wait for the other connection, which fails after 30 s.
             try await scene.completed(try await scene.download("/a", request), within: .seconds(20))
             try require(try await scene.task(stalled)["state"] == "running", "the first one does not wait")
         },

@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-/// Origins that take their time: O-47 to O-49.
+/// Slow origins: O-47 to O-49.
 extension Misdeed {
     private static let impatient = retrying([:], ["timeoutIntervalForRequest": 3])
 
@@ -14,7 +14,7 @@ extension Misdeed {
             always: [.trickle(size: 1, pause: .milliseconds(500))],
             configuration: retrying([:], ["timeoutIntervalForRequest": 4, "timeoutIntervalForResource": 6]),
             owed: .failed(-1001, attempts: nil) {
-                // A byte now and then keeps the attempt alive; the task's own time ends it.
+                // Single bytes keep the attempt alive; the task's own timeout ends it.
                 try require($0.requests.count == 1, "\($0.requests.count) requests")
             }),
         Misdeed(

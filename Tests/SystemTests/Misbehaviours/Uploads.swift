@@ -3,10 +3,10 @@ import Core
 import TestSupport
 import Testing
 
-/// What happens to bytes that we send: O-55 to O-61.
+/// Faults of uploads: O-55 to O-61.
 extension Misdeed {
     private static let small = bytes(0..<50_000)
-    /// More than the kernels between us take at once.
+    /// More than the kernels' buffers hold.
     private static let large = bytes(0..<16_000_000)
 
     /// An upload of stored bytes to `/up`.
@@ -38,13 +38,13 @@ extension Misdeed {
     private static let thanks = Array("thanks".utf8)
     private static let early = message("HTTP/1.1 200 OK", "Content-Length: 5", body: Array("early".utf8))
 
-    /// Whether the last request of a path brought all.
+    /// Whether the last request of a path had the whole body.
     @Sendable private static func isWhole(_ ended: Ended) throws {
         try require(ended.requests.last?.bodySHA256 == Content.sha256(of: small), "\(ended.requests)")
     }
 
     static let uploads: [Misdeed] = [
-        // The close resets the connection. Where that overtakes the answer, another attempt hears it.
+        // The close resets the connection. If that overtakes the response, another attempt receives it.
         sends(
             "O-55", "says 413 within our body and closes", large,
             always: [.earlyAnswer, .raw(message("HTTP/1.1 413 No", "Content-Length: 3", body: Array("big".utf8)))],
@@ -66,7 +66,7 @@ extension Misdeed {
             owed: .content(thanks, attempts: 2) { ended in
                 try require(ended.requests.last?.bodySHA256 == Content.sha256(of: large), "not whole")
             }),
-        // The close resets the connection, which may overtake the answer.
+        // The close resets the connection, which may overtake the response.
         sends(
             "O-56", "says 200 before our body is finished, and closes, always", large,
             always: [.earlyAnswer, .raw(early)],
@@ -78,7 +78,7 @@ extension Misdeed {
             always: [.earlyAnswer, .raw(early, .silence)],
             configuration: retrying([:], ["timeoutIntervalForRequest": 5]),
             owed: .failed(-1011) { ended in
-                // What the origin made of the half nobody knows, so it gets no other.
+                // The origin's use of the half is unknown, so it gets no other.
                 try require(ended.requests.count == 1, "sent again")
             }),
         sends(
@@ -93,7 +93,7 @@ extension Misdeed {
             owed: .failed(-1005) { try require($0.requests.count == 1, "sent again") }),
         Misdeed(id: "O-58", does: "has another offset than it said") { scene in
             let server = try DraftServer()
-            // What broke is more than half of it; what the server kept is less than it says the first time.
+            // More than half is cut; the server first keeps less than it reports.
             server.take([.init { $0.cutBody = 30_000 }])
             server.answerOffsets([(204, [("Upload-Offset", "20000"), ("Upload-Complete", "?0")])])
             let number = try await upload(scene, to: server.url("/up"))
@@ -109,7 +109,7 @@ extension Misdeed {
         sends(
             "O-60", "never says 100", large, turns: [],
             owed: .content(thanks, attempts: 1) { ended in
-                // Nobody is asked for it, so nobody is waited for.
+                // Without the expectation there is no wait.
                 try require(!ended.requests[0].fields.contains("Expect"), "\(ended.requests[0].fields)")
                 try require(ended.requests[0].bodySHA256 == Content.sha256(of: large), "not whole")
             }),

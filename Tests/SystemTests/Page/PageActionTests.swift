@@ -3,9 +3,9 @@ import Core
 import TestSupport
 import Testing
 
-/// The page at `/` in a browser: what a person does there happens.
+/// The page at `/` in a browser: the actions of its users.
 @Suite(.serialized) struct PageActionTests {
-    @Test func `A key is asked for, judged, and forgotten with the page`() async throws {
+    @Test func `A key is requested, checked, and lost with the page`() async throws {
         let scene = try await Scene()
         let page = try await PageDriver(scene.service, key: nil)
         try await page.fill("Key", "nobody's")
@@ -26,7 +26,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `A key that is kept for the tab survives a reload, until it is forgotten or refused`() async throws {
+    @Test func `A key that is kept for the tab survives a reload, until it is removed or refused`() async throws {
         let scene = try await Scene()
         let page = try await PageDriver(scene.service, key: nil)
         let form = """
@@ -65,7 +65,8 @@ import Testing
         #expect(try await page.browser.evaluate("sessionStorage.length") == 0)
     }
 
-    @Test func `Sessions and downloads are made, and tasks suspended, resumed, cancelled and retried`() async throws {
+    @Test func `Sessions and downloads are created, and tasks suspended, resumed, cancelled and retried`() async throws
+    {
         let scene = try await Scene(configuration: nil)
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: 4 << 20), always: [.holdBody(after: 1 << 20, gate)])
@@ -96,7 +97,7 @@ import Testing
         try await page.seeText("retry of 1")
         try await page.seeText("Succeeded", in: "#task-status")
         #expect(try await scene.task(2, in: "nightly")["retryOf"] == 1)
-        // A refusal is told in words.
+        // A refusal is shown in words.
         try await page.go("#/sessions/nightly")
         try await page.click("New download")
         try await page.fill("URLs", "ftp://example.com/a")
@@ -110,7 +111,7 @@ import Testing
         expect(try await scene.api.get("/v1/sessions/nightly"), 404)
     }
 
-    @Test func `A download is handed over with headers, a name, a time and a destination`() async throws {
+    @Test func `A download is created with headers, a name, a time and a destination`() async throws {
         let files = TemporaryFolder()
         let scene = try await Scene(["--files-root", "out=\(files.path)"])
         scene.origin.serve("/a", .text("new"))
@@ -144,7 +145,7 @@ import Testing
         let sent = try #require(scene.origin.requests("/a").first)
         #expect(sent.fields["X-Token"] == "one: two")
         #expect(sent.fields["Accept"] == "text/plain, text/html")
-        // Two contents have no room in one place.
+        // Two contents do not fit in one place.
         try await page.go("#/sessions/s")
         try await page.click("New download")
         try await page.fill("URLs", "\(scene.origin.url("/a"))\n\(scene.origin.url("/b"))")
@@ -157,7 +158,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `Many tasks are changed at once, those that are selected or all that match`() async throws {
+    @Test func `Many tasks are changed at once, selected ones or all matches`() async throws {
         let scene = try await Scene()
         for number in 1...6 {
             try await scene.download("/a\(number)", ["state": "suspended", "group": number > 3 ? "b" : "a"])
@@ -213,7 +214,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `An attempt that was accepted and not completed says so, with the time that it had`() async throws {
+    @Test func `An attempt without a completion is shown with its time limit`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver, ["launchDeadline": 5])
@@ -226,9 +227,9 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `Launches are sent again, events acknowledged, and contents saved`() async throws {
+    @Test func `Launches are redelivered, events acknowledged, and contents saved`() async throws {
         let scene = try await Scene()
-        // Whatever the browser takes to start, the next attempt is the one that the page asks for.
+        // However long the browser takes to start, the next attempt is the one that the page requests.
         let receiver = try Receiver { _ in .status(503, [("Retry-After", "3600")]) }
         try await scene.launches(to: receiver)
         scene.origin.serve("/file.txt", .text("the content"))
@@ -256,7 +257,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `The app's webhook, fetches and force quit are in reach`() async throws {
+    @Test func `The app's webhook, fetches and force quit can be used`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver { $0.type == "app.performFetch" ? .json(["result": "noData"]) : .launched }
         let page = try await PageDriver(scene.service, at: "/#/app")
@@ -280,7 +281,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `Everything is in reach of the keyboard`() async throws {
+    @Test func `Every control can be used with the keyboard`() async throws {
         let scene = try await Scene()
         for number in 1...3 { try await scene.download("/\(number)", ["state": "suspended"]) }
         let page = try await PageDriver(scene.service, at: "/#/sessions/s")
@@ -301,7 +302,7 @@ import Testing
         try await page.see("document.querySelector('dialog').open")
         try await page.browser.press("Escape")
         try await page.see("!document.querySelector('dialog').open")
-        // The first stop of the tabulator skips the header.
+        // The first tab stop skips the header.
         try await page.browser.evaluate("document.body.focus(); document.activeElement.blur()")
         try await page.browser.evaluate("document.getElementById('skip').focus()")
         try await page.browser.press("Enter")

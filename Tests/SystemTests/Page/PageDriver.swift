@@ -1,12 +1,12 @@
 import Base
 import TestSupport
 
-/// The page in a browser: what tests do and see there, in words.
+/// The page in a browser: actions and observations of tests, in words.
 struct PageDriver: Sendable {
     let browser: Browser
     let base: String
 
-    /// Opens a place of the page. Without a key it asks for one.
+    /// Opens a place of the page. Without a key the page requests one.
     init(_ service: ServiceProcess, at place: String = "/", key: String? = "dev") async throws {
         browser = try await Browser.start(script: Self.script)
         base = "http://127.0.0.1:\(service.port)"
@@ -15,9 +15,9 @@ struct PageDriver: Sendable {
         if let key { try await signIn(key) }
     }
 
-    /// Loads a document; its keys are forgotten with the one before.
+    /// Loads a document, which has no keys of the one before.
     func open(_ place: String) async throws {
-        // A place that differs behind the # alone would not load anything.
+        // A place that differs only after the # would load nothing.
         try await browser.send("Page.navigate", ["url": "about:blank"])
         try await browser.send("Page.navigate", ["url": .string(base + place)])
         try await see("document.readyState == 'complete' && document.querySelector('main')?.childElementCount > 0")
@@ -29,7 +29,7 @@ struct PageDriver: Sendable {
         try await see("document.querySelector('form.sign-in') == null && t.text('main') != ''")
     }
 
-    /// Goes to a place behind the `#`.
+    /// Goes to a place after the `#`.
     func go(_ place: String) async throws { try await browser.evaluate("location.hash = \(quoted(place))") }
 
     /// Waits until an expression is true.
@@ -42,23 +42,23 @@ struct PageDriver: Sendable {
         }
     }
 
-    /// Waits until a text is seen, in `scope`.
+    /// Waits until a text appears in `scope`.
     func seeText(_ text: String, in scope: String = "body") async throws {
         try await see("t.text(\(quoted(scope))).includes(\(quoted(text)))")
     }
 
-    /// Presses the button or follows the link that has a text.
+    /// Presses the button or follows the link with a text.
     func click(_ text: String, in scope: String = "body") async throws {
         try await see("t.press(\(quoted(scope)), \(quoted(text)))")
     }
 
-    /// Puts a text into the field that has a label.
+    /// Enters a text in the field with a label.
     func fill(_ label: String, _ text: String) async throws {
         try await see("t.focus(\(quoted(label)))")
         try await browser.type(text)
     }
 
-    /// Chooses a word in the selection that has a label.
+    /// Selects a word in the selection with a label.
     func choose(_ label: String, _ word: String) async throws {
         try await see("t.choose(\(quoted(label)), \(quoted(word)))")
     }
@@ -71,7 +71,7 @@ struct PageDriver: Sendable {
         try await browser.send("Emulation.setEmulatedMedia", ["features": [scheme]])
     }
 
-    /// Takes the network away from the browser, or gives it back.
+    /// Disconnects the browser from the network, or connects it again.
     func disconnect(_ isOffline: Bool = true) async throws {
         try await browser.send("Network.enable")
         try await browser.send(
@@ -79,7 +79,7 @@ struct PageDriver: Sendable {
             ["offline": .bool(isOffline), "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1])
     }
 
-    /// What is wrong with the looks of what stands there: too wide, cut, overlapping or too faint.
+    /// The visible faults of the view: too wide, cut, overlapping or too faint.
     func faults() async throws -> [String] {
         try await browser.evaluate("t.faults()").array?.compactMap(\.string) ?? []
     }
@@ -91,7 +91,7 @@ struct PageDriver: Sendable {
     /// A text as an expression of JavaScript.
     func quoted(_ text: String) -> String { JSON.string(text).description }
 
-    /// What helps to look at the page and to touch it, as `t`.
+    /// Functions to inspect and use the page, as `t`.
     private static let script = """
         globalThis.t = {
             async wait(condition, milliseconds) {
@@ -136,7 +136,7 @@ struct PageDriver: Sendable {
         """ + PageLooks.script
 }
 
-/// Looks at a page as a person would who wants to read all of it.
+/// Checks a page for readers: all of it must be visible and readable.
 enum PageLooks {
     static let script = """
         t.pixel = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
@@ -161,7 +161,7 @@ enum PageLooks {
         t.told = (element) => `${element.tagName.toLowerCase()}.${element.className?.baseVal ?? element.className}`
             + ` "${element.textContent.trim().slice(0, 40)}"`;
         t.isHidden = (element) => !t.isSeen(element) || Boolean(element.closest(".visually-hidden, .skip"));
-        // Where the text itself stands, line by line: of nodes with words in them.
+        // The position of the text itself, line by line: of nodes with words.
         t.words = () => {
             const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
             const found = [];
@@ -175,7 +175,7 @@ enum PageLooks {
             return found;
         };
         t.clip = (element) => {
-            // What a scrolling or cutting ancestor leaves of it.
+            // The part that scrolling or clipping ancestors leave visible.
             let [left, top, right, bottom] = [-1e9, -1e9, 1e9, 1e9];
             for (let place = element; place && place !== document.body; place = place.parentElement) {
                 const { overflowX, overflowY } = getComputedStyle(place);

@@ -27,7 +27,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `Sessions come the oldest, the newest or the busiest first, as the address says`() async throws {
+    @Test func `Sessions are sorted by oldest, newest or busiest, as the address says`() async throws {
         let scene = try await Scene(configuration: nil)
         for name in ["a", "b", "c"] { try await scene.makeSession(name) }
         try await scene.download("/a", ["state": "suspended"], in: "a")
@@ -41,7 +41,7 @@ import Testing
         try await page.see("\(names) == 'b,a,c' && location.hash.includes('order=busiest')")
         try await page.browser.evaluate("history.back()")
         try await page.see("\(names) == 'c,b,a'")
-        // A second page would hold sessions that nothing was compared with.
+        // A second page would have sessions without a comparison.
         let more = """
             t.send = fetch;
             globalThis.fetch = async (target, options) => {
@@ -58,7 +58,9 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `The time left is told of each transfer, and of all whose length is known`() async throws {
+    @Test func `The remaining time is shown for each transfer, and for the total if every length is known`()
+        async throws
+    {
         let scene = try await Scene()
         let slowly = [Misbehaviour.trickle(size: 16 << 10, pause: .milliseconds(20))]
         scene.origin.serve("/slow", .generated(seed: 2, length: 512 << 20), always: slowly)
@@ -77,7 +79,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `Tasks of all sessions are searched by a part of what they are called`() async throws {
+    @Test func `Tasks of all sessions are searched by a part of their names`() async throws {
         let scene = try await Scene(configuration: nil)
         for name in ["a", "b"] { try await scene.makeSession(name) }
         try await scene.download("/one", ["state": "suspended", "clientTaskId": "nightly-report"], in: "a")
@@ -103,7 +105,7 @@ import Testing
         try await page.see("\(titles) == 'Weekly'")
         try await page.go("#/tasks?search=hidden")
         try await page.seeText("No task matches")
-        // Pages that are empty before the end of the list are passed over.
+        // Empty pages before the end of the list are skipped.
         let empty = """
             t.send = fetch;
             globalThis.fetch = async (target, options) => {
@@ -120,7 +122,7 @@ import Testing
     }
 }
 
-/// The texts of all elements that a selector finds, as an expression.
+/// The texts of all elements of a selector, as an expression.
 private func texts(of selector: String) -> String {
     "[...document.querySelectorAll('\(selector)')].map((element) => element.innerText).join()"
 }

@@ -3,9 +3,9 @@ import Core
 import TestSupport
 import Testing
 
-/// The page at `/` in a browser: what it shows and how it looks.
+/// The page at `/` in a browser: its contents and its looks.
 @Suite(.serialized) struct PageTests {
-    @Test func `Every view can be read at every width, in light and dark, and breaks no rule of the browser`()
+    @Test func `Every view is readable at every width, in light and dark, and violates no browser rule`()
         async throws
     {
         let stage = try await PageStage()
@@ -40,7 +40,7 @@ import Testing
         let stage = try await PageStage()
         let page = try await PageDriver(stage.scene.service, at: "/#/service", key: "dev-admin")
         try await page.see("document.querySelectorAll('.plots polyline.line').length >= 9")
-        // One for its time and two for answers; the suspended one waits for nothing.
+        // One waits for its time and two for answers; the suspended one has no reason.
         try await page.see(
             """
             [...document.querySelectorAll('.plots .panel')].some((panel) =>
@@ -57,12 +57,12 @@ import Testing
         try await page.seeText("done", in: "tbody")
         try await page.click("Service")
         try await page.seeText("Free disk")
-        // Whose key it is can only be asked.
+        // Only a request can determine the owner of a key.
         let complaints = page.browser.takeComplaints().filter { !$0.contains("403 (Forbidden) \(page.base)/v1/app") }
         #expect(complaints == [])
     }
 
-    @Test func `Progress, states and events are seen as they come, and watching attaches nobody`() async throws {
+    @Test func `Progress, states and events are shown live, and watching attaches no client`() async throws {
         let scene = try await Scene()
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
@@ -97,7 +97,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `A view that is opened while the service cannot be reached comes when it can`() async throws {
+    @Test func `A view that is opened during an outage appears after it`() async throws {
         let scene = try await Scene()
         try await scene.download("/a", ["state": "suspended", "clientTaskId": "patient"])
         let page = try await PageDriver(scene.service)
@@ -112,7 +112,7 @@ import Testing
         try await page.see("document.querySelector('.notice') == null")
     }
 
-    @Test func `A view that is left ends its stream`() async throws {
+    @Test func `Leaving a view ends its stream`() async throws {
         let scene = try await Scene()
         let page = try await PageDriver(scene.service)
         let note = """
@@ -136,13 +136,13 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `What a view draws after it was left is not seen`() async throws {
+    @Test func `A view that was left draws nothing`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .text("a"))
         let number = try await scene.download("/a")
         try await scene.completed(number)
         let page = try await PageDriver(scene.service)
-        // Who looks into the log is answered when the view is gone.
+        // The request for the log is answered after the view was left.
         let hold = """
             t.held = [];
             t.send = fetch;
@@ -166,7 +166,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `What comes from a bucket and goes into one is told by its name`() async throws {
+    @Test func `Transfers from and into a bucket are shown with its name`() async throws {
         let store = try ObjectStore()
         let scene = try await Scene(
             store.setting("media"), environment: ["AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"])
@@ -186,7 +186,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `What tasks are called never becomes markup`() async throws {
+    @Test func `Names of tasks never become markup`() async throws {
         let scene = try await Scene(configuration: nil)
         let hostile = "<img src=x onerror='document.title=1'><b>bold</b>"
         try await scene.api.put("/v1/sessions/s", ["sessionDescription": .string(hostile)])
@@ -204,7 +204,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `Of very many tasks a page is shown, and the address leads to the next`() async throws {
+    @Test func `Very many tasks are shown page by page, and the address leads to the next one`() async throws {
         let scene = try await Scene()
         for batch in 0..<3 {
             let tasks = (0..<1000).map { number -> JSON in
@@ -233,7 +233,7 @@ import Testing
         try await page.seeText("task-2399", in: "tbody tr")
         #expect(try await page.count("tbody tr") == 50)
         #expect(try await page.browser.evaluate("location.hash.includes('search=TASK-23')") == true)
-        // What matches a search has no form for the whole session.
+        // Commands for a search do not apply to the whole session.
         #expect(try await page.count(".bulk button:disabled") == 4)
         try await page.choose("Search in", "clientTaskId")
         try await page.fill("Search tasks", "task-2345")
@@ -242,7 +242,7 @@ import Testing
         #expect(try await page.browser.evaluate("location.hash.includes('clientTaskId=task-2345')") == true)
     }
 
-    @Test func `The reference shows every route and asks the service`() async throws {
+    @Test func `The reference shows every route and sends requests to the service`() async throws {
         let scene = try await Scene()
         let page = try await PageDriver(scene.service, at: "/docs", key: nil)
         #expect(try await page.count("main details.operation code") >= Contract.shared.operations.count)
@@ -264,8 +264,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `The reference begins with sessions, and its index folds where it has no room of its own`() async throws
-    {
+    @Test func `The reference begins with sessions, and its index folds on narrow screens`() async throws {
         let scene = try await Scene(configuration: nil)
         let page = try await PageDriver(scene.service, at: "/docs", key: nil)
         let heads = "[...document.querySelectorAll('main h2')].slice(0, 3).map((head) => head.innerText).join()"
@@ -282,7 +281,7 @@ import Testing
         try await page.browser.evaluate("document.querySelector('#index a[href=\"#listTasks\"]').click()")
         try await page.see("!t.isSeen(document.getElementById('find'))")
         try await page.see("Math.abs(document.querySelector('#listTasks[open]')?.getBoundingClientRect().top) < 50")
-        // The key that searches unfolds it.
+        // The key for searching unfolds it.
         try await page.browser.press("/")
         try await page.see("document.activeElement.id === 'find'")
         try await page.browser.press("s")
@@ -291,7 +290,7 @@ import Testing
         #expect(page.browser.takeComplaints() == [])
     }
 
-    @Test func `Without the page its addresses are unknown`() async throws {
+    @Test func `Without the page its paths get 404`() async throws {
         let scene = try await Scene(["--no-page"], configuration: nil)
         for path in ["/", "/docs", "/page/main.js"] {
             expectProblem(try await scene.service.api.with(key: nil).get(path), 404, "not-found")
@@ -309,8 +308,8 @@ import Testing
     }
 }
 
-/// A service with something of everything: transfers under way, in segments, waiting, suspended, failed and done;
-/// questions, launches and a fetch.
+/// A service with every kind of state: tasks that run, in segments, wait, are suspended, failed and done; questions,
+/// launches and a fetch.
 struct PageStage {
     let scene: Scene
     let receiver: Receiver

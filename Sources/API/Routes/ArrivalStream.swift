@@ -1,0 +1,124 @@
+import Base
+import Core
+import Files
+import Formats
+import HTTPServer
+import Service
+import Transfers
+import Wire
+import WireMapping
+
+/// The body of a response with bytes of an unfinished download. It follows the durable bytes, and ends with an error if
+/// the task does not succeed with the version of these bytes.
+struct ArrivalStream: Sendable {
+    let call: Call
+    let reader: ArrivalReader
+    let file: OpenFile
+    let version: Int64
+    let selection: ArrivingAnswer.Selection
+    /// Counts the stream while it is open.
+    let place: Hold
+
+    /// Bytes read at a time: the memory that a client which does not read occupies.
+    private static let pieceLength: Int64 = 64 * 1024
+    /// Milliseconds after which a stream without memory tries again.
+    private static let pause: Int64 = 250
+
+    /// 200 or 206.
+    func response(_ fields: [(String, String)]) -> HTTPResponse {
+        var response = HTTPResponse(status: 200, headers: fields, body: .stream { try await run($0) })
+        if let end = selection.end {
+            response.body = .sized(length: end - selection.first) { try await run($0) }
+        } else {
+            response.headers.append(("Trailer", "Repr-Digest"))
+        }
+        if let range = selection.contentRange {
+            response.status = 206
+            response.headers.append(("Content-Range", range))
+        }
+        return response
+    }
+
+    private func run(_ writer: ResponseWriter) async throws {
+        let share = call.server.arriving.share(of: call.caller.principal)
+        let end = selection.end
+        var position = selection.first
+        var whole: (length: Int64, digest: Core.ContentDigest?)?
+        while position < end ?? whole?.length ?? .max {
+            guard !call.request.clientGone.isGone, !call.service.isDraining else { throw ArrivalReader.Cut() }
+            let readable = try whole?.length ?? reader.end(from: position, of: version)
+            if readable <= position {
+                // The content is shorter than the range that was promised.
+                if whole != nil { throw ArrivalReader.Cut() }
+                if await reader.wait(for: position) { whole = try await reader.ending(of: version) }
+                try await call.checkAdmission()
+            } else if share.hold(Int(Self.pieceLength)) {
+                let last = min(readable, end ?? .max, position + Self.pieceLength)
+                try await writer.write(reader.read(file, position..<last, of: version))
+                position = last
+                _ = share.hold(0)  // The client has taken the piece.
+            } else {
+                try await Task.sleep(for: .milliseconds(Self.pause))
+            }
+        }
+        if end == nil, let field = whole?.digest?.field { writer.addTrailer("Repr-Digest", field) }
+    }
+}
+
+extension Call {
+    /// Responds with bytes of an unfinished download as soon as the first byte of the response is readable.
+    ///
+    /// - Returns: `nil` if the task is completed meanwhile, with its record in `task`.
+    func arriving(_ task: inout TaskRecord) async throws -> HTTPResponse? {
+        let deadline = service.clock.monotonic() + preferredWait.milliseconds
+        let place = try heldPlace()
+        let reader = service.arrivalReader(of: task)
+        request.clientGone.onGone { reader.wake() }
+        while task.state != .completed {
+            var wanted: Int64?
+            // Another node may have begun another version.
+            if let content = reader.content, content.version >= task.progress?.version ?? 0 {
+                let tag = tag(ofBytes: content.version, of: task)
+                let fields = ContentFields.fields(reader.response, tag: tag)
+                if let response = try conditionalResponse(tag, fields) { return response }
+                let answer = ArrivingAnswer.decide(
+                    content, range: requestedRange, ifRange: request.headers["If-Range"], entityTag: tag)
+                switch answer {
+                case .wait(let offset): wanted = offset
+                case .unsatisfiable(let total): return unsatisfiable(total)
+                case .send(let selection):
+                    if let file = try await reader.open() {
+                        let stream = ArrivalStream(
+                            call: self, reader: reader, file: file, version: content.version, selection: selection,
+                            place: place)
+                        return stream.response(fields)
+                    }
+                }
+            }
+            guard !service.isDraining, request.clientGone.reason != .serverStops else {
+                throw ServiceError.shuttingDown
+            }
+            guard service.clock.monotonic() < deadline, !request.clientGone.isGone else { throw Self.notArrived }
+            _ = await reader.wait(for: wanted, until: deadline)
+            try await checkAdmission()
+            task = try await service.task(task.number, in: task.session)
+        }
+        return nil
+    }
+
+    private static let notArrived = Problem(
+        .contentNotReady,
+        "The first byte is not readable yet. Bytes are readable at the node that transfers them, beyond 64 KiB, and "
+            + "where they do not go into a bucket; all others when the task is completed.", status: 503)
+
+    /// The time within which the client wants the head of the response: `wait` of `Prefer` (RFC 7240 section 4.3).
+    private var preferredWait: Duration {
+        let preferences = request.headers.all("Prefer").flatMap { $0.split(separator: ",") }.map(\.trimmed)
+        let waits = preferences.compactMap { preference -> Int64? in
+            let parts = (preference.split(separator: ";").first ?? "").split(separator: "=").map(\.trimmed)
+            guard parts.count == 2, parts[0].asciiLowercased == "wait" else { return nil }
+            return Int64(digits: parts[1], atMost: 9)
+        }
+        return .seconds(min(waits.first ?? 30, 60))
+    }
+}

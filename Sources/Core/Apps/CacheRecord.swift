@@ -1,0 +1,10 @@
+/// What the cache of an app holds, and how often it was used.
+package struct CacheRecord: Hashable, Sendable {
+    package var entries: Int64 = 0
+    package var bytes: Int64 = 0
+    package var hits: Int64 = 0
+    package var revalidations: Int64 = 0
+    package var collapsed: Int64 = 0
+
+    package init() {}
+}

@@ -1,0 +1,22 @@
+package import Core
+import Store
+import TransferEngine
+import Transfers
+
+extension Service {
+    /// What the cache of an app holds, and how many bytes the caches of all apps may hold.
+    package func cacheUsage(of app: AppID) async throws -> (record: CacheRecord, capacity: Int64) {
+        (try await store.cache.usage(of: app), settings.cacheCapacity)
+    }
+
+    /// Empties the cache of an app.
+    ///
+    /// - Parameter url: Removes only responses of tasks with this URL.
+    package func emptyCache(of app: AppID, url: ParsedURL?) async throws {
+        while true {
+            let (hasMore, aftermath) = try await store.cache.empty(of: app, url: url?.text, at: clock.now)
+            outlet.handle(aftermath)
+            if !hasMore { return }
+        }
+    }
+}

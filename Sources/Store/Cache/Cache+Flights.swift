@@ -1,0 +1,371 @@
+import Base
+package import Core
+import Formats
+import SQL
+
+/// What a claimed task asks before its first request.
+package struct CacheQuestion: Sendable {
+    package var task: TaskID
+    package var key: CacheKey
+    /// The header fields of the request.
+    package var headers: HTTPFields
+    package var policy: CachePolicy
+
+    package init(task: TaskID, key: CacheKey, headers: HTTPFields, policy: CachePolicy) {
+        self.task = task
+        self.key = key
+        self.headers = headers
+        self.policy = policy
+    }
+
+    fileprivate var isStrict: Bool { policy == .useProtocolCachePolicy }
+}
+
+package enum CacheAnswer: Sendable {
+    /// The task transfers, and asks the origin to confirm `stored` if there is one.
+    ///
+    /// - `leads`: Whether other tasks may wait for its transfer.
+    case load(confirming: StoredResponse?, leads: Bool)
+    case use(StoredResponse, CacheStatus)
+    /// The task has been released: it waits for another one's transfer.
+    case follow
+    /// The policy forbids a transfer.
+    case fail
+    /// The task has ended, or is suspended.
+    case gone
+}
+
+/// The flights that the last step of the janitor found without a leader, and where it continues.
+struct StrayFlights {
+    var seen: Set<Int64> = []
+    var cursor: Int64 = 0
+}
+
+/// A transfer that other tasks of the app wait for.
+private struct Flight {
+    var id: Int64
+    var leader: TaskID?
+    var result: Int64?
+    var isReusable: Bool
+
+    init(_ row: Row) {
+        id = row.integer("id")
+        leader = row.integerOrNil("leader").map { TaskID($0) }
+        result = row.integerOrNil("result")
+        isReusable = row.bool("is_reusable")
+    }
+}
+
+/// Single flight: one task of an app transfers, and tasks that would send the same request wait for it.
+///
+/// The leader is chosen in the store's transaction, so one transfers whatever number of nodes share the store. A leader
+/// that ends without an answer of the origin passes its bytes to a follower, which becomes the leader.
+extension Store.Cache {
+    /// Decides how a claimed task gets its content.
+    package func consult(_ question: CacheQuestion, at now: Timestamp) async throws -> (CacheAnswer, Aftermath) {
+        try await transact(at: now) { transaction in
+            guard let live = try transaction.live(question.task), live.life.phase == .active,
+                live.node == nil || live.node == self.node
+            else { return .gone }
+            return try self.answer(question, live, transaction)
+        }
+    }
+
+    private func answer(
+        _ question: CacheQuestion, _ live: LiveTask, _ transaction: Transaction
+    ) throws -> CacheAnswer {
+        let db = transaction.db
+        let app = try transaction.session(live.session).app
+        let own = try live.flight.flatMap { try flight($0, db) }
+        var (leads, isAlone) = (own?.leader == live.id, false)
+        if let own, !leads {
+            let mayShare = own.isReusable || !question.isStrict
+            if mayShare, let result = try own.result.flatMap({ try storedResponse($0, db) }) {
+                return .use(result, .collapsed)
+            }
+            // The flight was of no use to this follower, which fetches for itself.
+            isAlone = !mayShare || own.result != nil
+            try leaveFlight(live, transaction)
+        }
+        let found = try lookUp(question.key, question.headers, app, db)
+        let decision = CacheDecision.decide(
+            question.policy, found?.cached, for: question.headers, at: transaction.now)
+        if decision == .use, let found {
+            try touch(cached: found.row, transaction)
+            return .use(found, .hit)
+        }
+        let selector = self.selector(question)
+        if !leads, !isAlone, let current = try flight(of: selector, app, db) {
+            if current.isReusable || !question.isStrict {
+                try db.execute(
+                    "UPDATE live SET flight = ?2, is_strict = ?3 WHERE task = ?1", live.id.rawValue, current.id,
+                    question.isStrict)
+                try store.tasks.move(live, .follow, letsGo: true, transaction)
+                return .follow
+            }
+            isAlone = true
+        }
+        if decision == .fail { return .fail }
+        if !leads, !isAlone {
+            let id = try db.insert(
+                "INSERT INTO flight (app, selector, leader) VALUES (?1, ?2, ?3)", app.rawValue, selector,
+                live.id.rawValue)
+            try db.execute("UPDATE live SET flight = ?2 WHERE task = ?1", live.id.rawValue, id)
+            leads = true
+        }
+        if case .revalidate = decision { return .load(confirming: found, leads: leads) }
+        return .load(confirming: nil, leads: leads)
+    }
+
+    /// Requests are the same if all their fields are: `Vary` is not known before the response.
+    private func selector(_ question: CacheQuestion) -> [UInt8] {
+        let fields = HTTPFields(question.headers.sortedByName)
+        return documents.sealer.mark(question.key.bytesAtRest + fields.bytesAtRest)
+    }
+
+    private func flight(_ id: Int64, _ db: Connection) throws -> Flight? {
+        try db.first("SELECT id, leader, result, is_reusable FROM flight WHERE id = ?1", id) { Flight($0) }
+    }
+
+    private func flight(of selector: [UInt8], _ app: AppID, _ db: Connection) throws -> Flight? {
+        try db.first(
+            """
+            SELECT id, leader, result, is_reusable FROM flight WHERE app = ?1 AND selector = ?2 AND leader IS NOT NULL
+            """, app.rawValue, selector
+        ) { Flight($0) }
+    }
+
+    /// The task that the followers of a flight wait for.
+    func leader(of task: TaskID, _ db: Connection) throws -> WaitingReason.Leader? {
+        try db.first(
+            """
+            SELECT t.number, s.identifier FROM live l JOIN flight f ON f.id = l.flight JOIN task t ON t.id = f.leader \
+            JOIN session s ON s.id = t.session WHERE l.task = ?1
+            """, task.rawValue
+        ) { WaitingReason.Leader(number: $0.integer("number"), session: $0.text("identifier")) }
+    }
+
+    // MARK: Ends
+
+    /// Removes a task from its flight. A leader leaves what it brings for others, or passes its place on.
+    ///
+    /// - Parameters:
+    ///   - landing: The response of the origin, if one ended the transfer.
+    ///   - progress: The bytes that the next leader may continue with; `nil` if the task keeps them.
+    ///   - isWriting: Whether the transfer is still to be stopped. Its last settlement passes the place on then.
+    /// - Returns: Whether the bytes are another task's now, or will be.
+    @discardableResult
+    func leaveFlight(
+        _ live: LiveTask, landing: Landing? = nil, passing progress: TaskProgress? = nil, isWriting: Bool = false,
+        _ transaction: Transaction
+    ) throws -> Bool {
+        let db = transaction.db
+        // The entry that a 304 confirmed may have gone since.
+        let landing = try landing.flatMap { try store.files.isStored($0.content, db) ? $0 : nil }
+        guard let flight = try live.flight.flatMap({ try flight($0, db) }) else {
+            if let landing { try land(landing, in: nil, of: live, transaction) }
+            return false
+        }
+        let leads = flight.leader == live.id
+        if isWriting, leads, try hasFollowers(flight, db) { return true }
+        try db.execute("UPDATE live SET flight = NULL WHERE task = ?1", live.id.rawValue)
+        if let landing {
+            try land(landing, in: leads ? flight : nil, of: live, transaction)
+        } else if leads {
+            guard try handOver(flight, of: live.id, progress, transaction), var rest = progress else { return false }
+            rest.forgetBytes()
+            rest.adoptedFile = nil
+            try store.tasks.saveProgress(rest, live, transaction)
+            return true
+        }
+        if !leads { try endIfEmpty(flight.id, transaction) }
+        return false
+    }
+
+    /// Lands the transfer of a task that continues with another request: its flight ends without it.
+    func land(_ landing: Landing, of live: LiveTask, _ transaction: Transaction) throws {
+        try leaveFlight(live, landing: landing, transaction)
+    }
+
+    private func land(
+        _ landing: Landing, in flight: Flight?, of live: LiveTask, _ transaction: Transaction
+    ) throws {
+        let db = transaction.db
+        let app = try transaction.session(live.session).app
+        let hasFollowers = try flight.map { try self.hasFollowers($0, db) } ?? false
+        let isEntry = isStorable(landing)
+        var row: Int64?
+        if isEntry || hasFollowers {
+            row = try store(landing, isEntry: isEntry, of: app, transaction)
+        } else if case .file(let path) = landing.content.storage,
+            transaction.place(of: landing.content.digest.value, app)?.file != path
+        {
+            // A copy beside a content that was moved.
+            try store.files.discard(path, transaction)
+        }
+        guard let flight else { return }
+        guard hasFollowers else { return try db.execute("DELETE FROM flight WHERE id = ?1", flight.id) }
+        try db.execute(
+            "UPDATE flight SET leader = NULL, result = ?2, is_reusable = ?3, releasing = 1 WHERE id = ?1", flight.id,
+            row, landing.isReusable)
+        try releaseFollowers(of: flight.id, limit: Self.followersAtOnce, transaction)
+    }
+
+    private func hasFollowers(_ flight: Flight, _ db: Connection) throws -> Bool {
+        try db.exists(
+            "SELECT 1 FROM live WHERE flight = ?1 AND task <> ?2", flight.id, flight.leader?.rawValue ?? 0)
+    }
+
+    /// Passes the place of a leader, and its bytes if they can be resumed, to a follower.
+    ///
+    /// - Returns: Whether a follower has the bytes.
+    private func handOver(
+        _ flight: Flight, of leader: TaskID, _ progress: TaskProgress?, _ transaction: Transaction
+    ) throws -> Bool {
+        let db = transaction.db
+        while true {
+            let next = try db.first(
+                "SELECT task FROM live WHERE flight = ?1 AND stage = 'following' ORDER BY task LIMIT 1", flight.id
+            ) { TaskID($0.integer(0)) }
+            guard let next else {
+                try db.execute("DELETE FROM flight WHERE id = ?1", flight.id)
+                return false
+            }
+            guard let follower = try transaction.live(next) else {
+                // Of a deleted session.
+                try db.execute("UPDATE live SET flight = NULL WHERE task = ?1", next.rawValue)
+                continue
+            }
+            try db.execute(
+                "UPDATE flight SET leader = ?2, is_reusable = 1 WHERE id = ?1", flight.id, next.rawValue)
+            var own = try store.tasks.progress(of: follower)
+            let isPassedOn = try progress.map { try pass($0, of: leader, to: follower, &own, transaction) } ?? false
+            try store.tasks.move(follower, .due, progress: own, transaction)
+            return isPassedOn
+        }
+    }
+
+    /// Gives the bytes of a task to another one.
+    ///
+    /// - Returns: False if they cannot be resumed, or the task has bytes of its own.
+    private func pass(
+        _ progress: TaskProgress, of leader: TaskID, to follower: LiveTask, _ own: inout TaskProgress,
+        _ transaction: Transaction
+    ) throws -> Bool {
+        let app = try transaction.session(follower.session).app
+        guard own.kept == .none, progress.kept.point != nil, progress.keptOffset > 0, progress.kept.source == 0 else {
+            return false
+        }
+        if let upload = progress.kept.parts {
+            guard !upload.parts.isEmpty, upload.whole == nil else { return false }
+            try store.tasks.adopt(upload, for: follower.id, transaction.db)
+        } else {
+            let file = progress.adoptedFile ?? Store.Tasks.partialFile(leader)
+            // The record protects the file until the follower has adopted it, like that of spent resume data.
+            try transaction.db.execute(
+                """
+                INSERT INTO resume_data (nonce, app, file, spent, expires_at, node) VALUES (?1, ?2, ?3, 1, ?4, ?5)
+                """, Array("flight/\(leader.rawValue)/\(follower.id.rawValue)".utf8), app.rawValue, file,
+                (transaction.now + Store.Tasks.resumeDataPeriod).milliseconds, progress.node ?? node)
+            own.adoptedFile = file
+        }
+        own.kept = progress.kept
+        own.node = progress.node
+        return true
+    }
+
+    /// Passes on the place of a leader that is completed, and whose transfer has ended since.
+    func handOverFlight(led settlement: Settlement, _ transaction: Transaction) throws {
+        let led = try transaction.db.first(
+            """
+            SELECT id, leader, result, is_reusable FROM flight WHERE leader = ?1 \
+            AND NOT EXISTS (SELECT 1 FROM live WHERE task = ?1)
+            """, settlement.task.rawValue
+        ) { Flight($0) }
+        if let led { _ = try handOver(led, of: settlement.task, settlement.progress, transaction) }
+    }
+
+    /// Releases the followers that may only reuse what RFC 9111 allows.
+    func forbidReuse(by live: LiveTask, _ transaction: Transaction) throws {
+        guard let flight = live.flight else { return }
+        let isLed = try transaction.db.change(
+            "UPDATE flight SET is_reusable = 0, releasing = 1 WHERE id = ?1 AND leader = ?2", flight, live.id.rawValue)
+        guard isLed > 0 else { return }
+        try releaseFollowers(of: flight, limit: Self.followersAtOnce, transaction)
+    }
+
+    // MARK: Release
+
+    /// The maximum number of followers queued in one transaction.
+    private static let followersAtOnce = 200
+
+    /// Queues some of the followers that wait for ended flights.
+    func releaseFollowers(_ transaction: Transaction) throws {
+        let flights = try transaction.db.all("SELECT id FROM flight WHERE releasing = 1 ORDER BY id LIMIT 20") {
+            $0.integer(0)
+        }
+        for id in flights { try releaseFollowers(of: id, limit: Self.followersAtOnce / flights.count, transaction) }
+    }
+
+    private func releaseFollowers(of id: Int64, limit: Int, _ transaction: Transaction) throws {
+        let db = transaction.db
+        guard let flight = try flight(id, db) else { return }
+        let hasEnded = flight.leader == nil
+        let waiting = try db.all(
+            """
+            SELECT task FROM live WHERE flight = ?1 AND stage = 'following' AND (is_strict = 1 OR CAST(?2 AS BIGINT) = 1) \
+            ORDER BY task LIMIT ?3
+            """, id, hasEnded, limit
+        ) { TaskID($0.integer(0)) }
+        try transaction.forEachLive(waiting) { try store.tasks.move($0, .due, transaction) }
+        if waiting.count == limit { return transaction.wake(at: transaction.now) }
+        try db.execute("UPDATE flight SET releasing = 0 WHERE id = ?1", id)
+        if hasEnded { try endIfEmpty(id, transaction) }
+    }
+
+    /// Deletes an ended flight that no task follows any more, with a result that is no entry of the cache.
+    private func endIfEmpty(_ id: Int64, _ transaction: Transaction) throws {
+        let db = transaction.db
+        let ended = try db.all(
+            """
+            DELETE FROM flight WHERE id = ?1 AND leader IS NULL AND NOT EXISTS (SELECT 1 FROM live WHERE flight = ?1) \
+            RETURNING result
+            """, id
+        ) { $0.integerOrNil("result") }
+        for case let result? in ended
+        where try db.exists("SELECT 1 FROM cached WHERE id = ?1 AND selector IS NULL", result) {
+            try remove(cached: result, transaction)
+        }
+    }
+
+    /// Ends flights that a deleted session or the end of a node left: those without a leader get one, those without
+    /// followers end. A flight counts once the janitor has found it so twice, because a transfer may be ending.
+    ///
+    /// - Returns: Whether there are more flights to look at.
+    func endStrayFlights(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        let db = transaction.db
+        let before = store.strayFlights.withLock { $0 }
+        let flights = try db.all(
+            """
+            SELECT id, leader, result, is_reusable, CASE WHEN leader IS NOT NULL AND EXISTS (SELECT 1 FROM live \
+            WHERE task = flight.leader AND flight = flight.id AND stage <> 'suspended') THEN 0 ELSE 1 END AS stray \
+            FROM flight WHERE id > ?1 ORDER BY id LIMIT ?2
+            """, before.cursor, rows
+        ) { (flight: Flight($0), isStray: $0.bool("stray")) }
+        let strays = flights.filter(\.isStray).map(\.flight)
+        for flight in strays where before.seen.contains(flight.id) {
+            if let leader = flight.leader {
+                try db.execute("UPDATE live SET flight = NULL WHERE task = ?1", leader.rawValue)
+                _ = try handOver(flight, of: leader, nil, transaction)
+            } else {
+                try endIfEmpty(flight.id, transaction)
+            }
+        }
+        store.strayFlights.withLock { state in
+            for (flight, _) in flights { state.seen.remove(flight.id) }
+            state.seen.formUnion(strays.filter { !before.seen.contains($0.id) }.map(\.id))
+            state.cursor = flights.count < rows ? 0 : flights.last?.flight.id ?? 0
+        }
+        return flights.count == rows
+    }
+}

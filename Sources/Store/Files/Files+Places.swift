@@ -1,0 +1,133 @@
+import Core
+import SQL
+
+/// Where the bytes of a row lie. Rows of an app may refer to one file or object; bytes in the database are each row's own.
+struct StoredPlace: Hashable {
+    var bytes: [UInt8]?
+    var file: String?
+    var object: String?
+
+    init(bytes: [UInt8]? = nil, file: String? = nil, object: String? = nil) {
+        (self.bytes, self.file, self.object) = (bytes, file, object)
+    }
+
+    init(_ row: Row) {
+        self.init(bytes: row.blobOrNil("bytes"), file: row.textOrNil("file"), object: row.textOrNil("object"))
+    }
+
+    var isShared: Bool { file != nil || object != nil }
+}
+
+struct PlaceKey: Hashable {
+    let app: AppID
+    let digest: String
+}
+
+extension Store.Files {
+    typealias AskedPlaces = (keys: [(TaskID, String)], asked: [Asked<(app: AppID, place: StoredPlace)>])
+
+    /// Queries whether an app has the bytes of large new contents already. Sends no query without such a content.
+    func askPlaces(of settlements: [Settlement], _ db: Connection) throws -> AskedPlaces {
+        let keys = settlements.flatMap { settlement in
+            Set(settlement.largeContents.map(\.digest.value)).map { (settlement.task, $0) }
+        }
+        guard !keys.isEmpty else { return ([], []) }
+        let rows: [[(any SQLBindable)?]] = keys.map { [$0.0.rawValue, $0.1] }
+        @Sendable func read(_ row: Row) -> (app: AppID, place: StoredPlace) {
+            (AppID(row.integer("app")), StoredPlace(file: row.textOrNil("file"), object: row.textOrNil("object")))
+        }
+        return (
+            keys,
+            [
+                try db.ask(
+                    """
+                    SELECT app, file, object FROM content WHERE app = (SELECT app FROM live WHERE task = ?1) \
+                    AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) LIMIT 1
+                    """, rows, read: read),
+                try db.ask(
+                    """
+                    SELECT app, file, object FROM cached WHERE app = (SELECT app FROM live WHERE task = ?1) \
+                    AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) LIMIT 1
+                    """, rows, read: read),
+            ]
+        )
+    }
+
+    func note(_ places: AskedPlaces, _ transaction: Transaction) throws {
+        for asked in places.asked {
+            for (key, found) in zip(places.keys, try asked.get()) {
+                if let found = found.first { transaction.note(found.place, of: key.1, found.app) }
+            }
+        }
+    }
+
+    /// The place of a content's bytes for one more row: where the app has the same bytes already, they are kept once.
+    ///
+    /// - Returns: `nil` for a content that was moved elsewhere.
+    func refer(to content: NewContent, _ app: AppID, _ transaction: Transaction) throws -> StoredPlace? {
+        let own: StoredPlace
+        switch content.storage {
+        case .moved: return nil
+        case .bytes(let bytes): return StoredPlace(bytes: bytes)
+        case .file(let path): own = StoredPlace(file: path)
+        case .object(let key): own = StoredPlace(object: key)
+        case .cached(let row):
+            guard let place = try place(ofCached: row, transaction.db) else { throw DomainError.notFound }
+            if place.isShared { transaction.change(cacheOf: app) { $0.sharedBytes += content.length } }
+            return place
+        }
+        if let known = transaction.place(of: content.digest.value, app) {
+            transaction.change(cacheOf: app) { $0.sharedBytes += content.length }
+            if known != own {
+                if let file = own.file { try discard(file, transaction) }
+                if let object = own.object { try discard(object: object, transaction) }
+            }
+            return known
+        }
+        if let object = own.object { try publish(object: object, transaction.db) }
+        transaction.note(own, of: content.digest.value, app)
+        return own
+    }
+
+    /// Ends the reference of a row that is gone. The last reference frees the bytes.
+    func release(_ place: StoredPlace, _ length: Int64, of app: AppID, _ transaction: Transaction) throws {
+        guard place.isShared else { return }
+        try transaction.flushRows()
+        let isReferred = try transaction.db.exists(
+            """
+            SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE file = CAST(?1 AS TEXT)) \
+            OR EXISTS (SELECT 1 FROM cached WHERE file = CAST(?1 AS TEXT)) \
+            OR EXISTS (SELECT 1 FROM content WHERE object = CAST(?2 AS TEXT)) \
+            OR EXISTS (SELECT 1 FROM cached WHERE object = CAST(?2 AS TEXT))
+            """, place.file, place.object)
+        if isReferred { return transaction.change(cacheOf: app) { $0.sharedBytes -= length } }
+        transaction.forget(place)
+        if let file = place.file { try discard(file, transaction) }
+        if let object = place.object { try discard(object: object, transaction) }
+    }
+
+    func place(ofCached row: Int64, _ db: Connection) throws -> StoredPlace? {
+        try db.first("SELECT bytes, file, object FROM cached WHERE id = ?1", row) { StoredPlace($0) }
+    }
+
+    /// Whether the bytes of a content still exist: an entry of the cache may have gone since it was read.
+    func isStored(_ content: NewContent?, _ db: Connection) throws -> Bool {
+        guard case .cached(let row)? = content?.storage else { return true }
+        return try place(ofCached: row, db) != nil
+    }
+}
+
+extension Settlement {
+    /// The contents that bring a file or an object of their own.
+    fileprivate var largeContents: [NewContent] {
+        var contents: [NewContent] = []
+        if case .completed(_, _, let content?) = verdict { contents.append(content) }
+        if let landing { contents.append(landing.content) }
+        return contents.filter {
+            switch $0.storage {
+            case .file, .object: true
+            case .bytes, .cached, .moved: false
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+package import Base
+package import Core
+import Synchronization
+
+/// The bytes of one task that can be read before it is completed, as this node knows them.
+package final class Arrival: Sendable {
+    private struct State: Sendable {
+        var content: ArrivingContent?
+        var response: TaskResponse?
+        var isOver = false
+    }
+
+    private let state = Locked(State())
+    /// The version that this process has begun to write into the partial file; 0 while it has only continued one.
+    private let begun = Atomic<Int64>(0)
+
+    /// Notes that the bytes of another version follow. Called on a thread of the engine, before the first of them is
+    /// written over the file.
+    func begin(_ version: Int64) { begun.store(version, ordering: .sequentiallyConsistent) }
+
+    /// Whether the partial file has had the bytes of no other version up to now.
+    package func isOnly(_ version: Int64) -> Bool {
+        let begun = begun.load(ordering: .sequentiallyConsistent)
+        return begun == 0 || begun == version
+    }
+
+    /// `nil` if no byte can be read here before the task is completed.
+    package var content: ArrivingContent? {
+        state.withLock { $0.content }.flatMap { isOnly($0.version) ? $0 : nil }
+    }
+
+    /// The origin's response that the bytes belong to, if this process has received its head.
+    package var response: TaskResponse? { state.withLock { $0.response } }
+
+    /// Whether the task is completed.
+    package var isOver: Bool { state.withLock { $0.isOver } }
+
+    fileprivate func note(_ content: ArrivingContent?, _ response: TaskResponse?) {
+        state.withLock {
+            $0.content = content
+            $0.response = response ?? $0.response
+        }
+    }
+
+    fileprivate func end() { state.withLock { $0.isOver = true } }
+}
+
+/// The arrivals of the tasks that are transferred or read on this node.
+package final class Arrivals: Sendable {
+    private struct Entry {
+        weak var arrival: Arrival?
+        /// Keeps an arrival with bytes between two attempts.
+        var kept: Arrival?
+    }
+
+    private struct State {
+        var entries: [TaskID: Entry] = [:]
+        /// The number of entries at which those without a transfer or reader are removed.
+        var limit = 1024
+    }
+
+    private let state = Locked(State())
+    package let changes: Broadcast<TaskID>
+
+    init(clock: Clock) { changes = Broadcast(clock: clock) }
+
+    /// The arrival of a task, kept by the transfer and by readers.
+    package func arrival(of task: TaskID) -> Arrival {
+        state.withLock { state in
+            if let arrival = state.entries[task]?.arrival { return arrival }
+            if state.entries.count >= state.limit {
+                for task in state.entries.keys { state.entries[task]?.kept = nil }
+                state.entries = state.entries.filter { $0.value.arrival != nil }
+                state.limit = max(1024, 2 * state.entries.count)
+            }
+            let arrival = Arrival()
+            state.entries[task] = Entry(arrival: arrival)
+            return arrival
+        }
+    }
+
+    /// - Parameter response: `nil` for the same one as before.
+    func note(_ content: ArrivingContent?, _ response: TaskResponse? = nil, of task: TaskID) {
+        let arrival = state.withLock { state in
+            guard let arrival = state.entries[task]?.arrival else { return nil as Arrival? }
+            state.entries[task]?.kept = content.map { _ in arrival }
+            return arrival
+        }
+        arrival?.note(content, response)
+        changes.signal(task)
+    }
+
+    /// Notes that a task is completed.
+    package func completed(_ task: TaskID) {
+        state.withLock { $0.entries.removeValue(forKey: task) }?.arrival?.end()
+        changes.signal(task)
+    }
+}

@@ -1,0 +1,460 @@
+// Files with an unsynced and a synced layer. The folder itself is the unsynced one; what was synced is kept in memory.
+#include "internal.h"
+#include <dirent.h>
+#include <ftw.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+enum { descriptors = 4096, buckets = 8192, block = 4096 };
+
+struct name {
+    ino_t file;
+    char text[64];
+};
+
+// What is known of a file or folder since it was mounted.
+struct file {
+    ino_t number;
+    int is_folder;
+    char *bytes;          // synced
+    off_t length;
+    off_t from, to;       // written since
+    struct name *names;   // synced, of a folder
+    int name_count;
+    int choice;           // of a crash: 0 not made, 1 the synced names, 2 the present ones
+    struct file *next;
+};
+
+static struct file *files[buckets];
+static dev_t device;
+static char folder[512], image[512];
+static ino_t known[descriptors];   // of a descriptor: 0 unknown, 1 not ours, otherwise the file
+static int64_t calls, calls_left;
+static int is_planned, has_crashed, is_full;
+static enum csim_crash planned;
+static struct { int permillion, error; int64_t met; } faults[csim_disk_calls];
+static struct csim_losses losses;
+
+int64_t csim_disk_calls_made(void) { return calls; }
+int csim_has_crashed(void) { return has_crashed; }
+struct csim_losses csim_losses(void) { return losses; }
+int64_t csim_faults_met(enum csim_disk_call call) { return faults[call].met; }
+void csim_set_full(int now) { is_full = now; }
+
+void csim_set_fault(enum csim_disk_call call, int permillion, int error) {
+    faults[call].permillion = permillion;
+    faults[call].error = error;
+}
+
+// MARK: What is known
+
+static struct file *find(ino_t number) {
+    for (struct file *file = files[number % buckets]; file; file = file->next)
+        if (file->number == number) return file;
+    return NULL;
+}
+
+static struct file *make(ino_t number, int is_folder) {
+    struct file *file = calloc(1, sizeof *file);
+    file->number = number;
+    file->is_folder = is_folder;
+    file->next = files[number % buckets];
+    return files[number % buckets] = file;
+}
+
+static void forget_files(void) {
+    for (int index = 0; index < buckets; index++) {
+        struct file *file = files[index];
+        while (file) {
+            struct file *next = file->next;
+            free(file->bytes);
+            free(file->names);
+            free(file);
+            file = next;
+        }
+        files[index] = NULL;
+    }
+}
+
+static int is_shared_memory(const char *name) {
+    size_t length = strlen(name);
+    return length > 4 && strcmp(name + length - 4, "-shm") == 0;
+}
+
+static void read_names(int descriptor, struct file *file) {
+    DIR *list = fdopendir(openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!list) csim_fail("fdopendir", strerror(errno));
+    free(file->names);
+    file->names = NULL;
+    file->name_count = 0;
+    struct dirent *entry;
+    while ((entry = readdir(list))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || is_shared_memory(entry->d_name))
+            continue;
+        if (file->name_count % 16 == 0)
+            file->names = realloc(file->names, sizeof *file->names * (size_t)(file->name_count + 16));
+        struct name *name = &file->names[file->name_count++];
+        name->file = entry->d_ino;
+        snprintf(name->text, sizeof name->text, "%s", entry->d_name);
+    }
+    closedir(list);
+}
+
+// The order in which a folder lists its files depends on when they were made, and is sorted away.
+static int compare_names(const void *left, const void *right) {
+    return strcmp(((const struct name *)left)->text, ((const struct name *)right)->text);
+}
+
+static void sort_names(struct file *file) {
+    if (file->name_count > 1) qsort(file->names, (size_t)file->name_count, sizeof *file->names, compare_names);
+}
+
+static void copy_synced(int descriptor, struct file *file, off_t length) {
+    if (length > file->length) {
+        file->bytes = realloc(file->bytes, (size_t)length);
+        memset(file->bytes + file->length, 0, (size_t)(length - file->length));
+    }
+    file->length = length;
+    off_t end = file->to < length ? file->to : length;
+    for (off_t at = file->from; at < end;) {
+        ssize_t count = syscall(SYS_pread64, descriptor, file->bytes + at, (size_t)(end - at), at);
+        if (count <= 0) break;
+        at += count;
+    }
+    file->from = file->to = 0;
+}
+
+static void learn(const char *path) {
+    int descriptor = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    struct stat status;
+    if (descriptor < 0 || fstat(descriptor, &status) != 0) csim_fail(path, strerror(errno));
+    struct file *file = make(status.st_ino, S_ISDIR(status.st_mode));
+    device = status.st_dev;
+    if (file->is_folder) {
+        read_names(descriptor, file);
+        sort_names(file);
+    } else {
+        file->to = status.st_size;
+        copy_synced(descriptor, file, status.st_size);
+    }
+    syscall(SYS_close, descriptor);
+    for (int index = 0; index < file->name_count; index++) {
+        char below[1024];
+        snprintf(below, sizeof below, "%s/%s", path, file->names[index].text);
+        learn(below);
+    }
+}
+
+void csim_mount(const char *path, const char *next) {
+    snprintf(folder, sizeof folder, "%s", path);
+    snprintf(image, sizeof image, "%s", next);
+    forget_files();
+    memset(known, 0, sizeof known);
+    has_crashed = is_planned = 0;
+    learn(path);
+}
+
+void csim_reset_disk(void) { memset(known, 0, sizeof known); }
+void csim_disk_closes(int descriptor) { if (descriptor >= 0 && descriptor < descriptors) known[descriptor] = 0; }
+
+// MARK: Crashes
+
+static int is_in(const struct file *folder, const struct name *name) {
+    for (int index = 0; folder && index < folder->name_count; index++)
+        if (folder->names[index].file == name->file && strcmp(folder->names[index].text, name->text) == 0) return 1;
+    return 0;
+}
+
+static struct file *present;   // the names of folders now, by their number
+
+static struct file *present_of(ino_t number) {
+    for (struct file *file = present; file; file = file->next)
+        if (file->number == number) return file;
+    return NULL;
+}
+
+static void look(const char *path) {
+    int descriptor = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    struct stat status;
+    if (descriptor < 0 || fstat(descriptor, &status) != 0) return;
+    struct file *now = calloc(1, sizeof *now);
+    now->number = status.st_ino;
+    read_names(descriptor, now);
+    sort_names(now);
+    now->next = present;
+    present = now;
+    syscall(SYS_close, descriptor);
+    for (int index = 0; index < now->name_count; index++) {
+        char below[1024];
+        snprintf(below, sizeof below, "%s/%s", path, now->names[index].text);
+        look(below);
+    }
+}
+
+static int keeps_present_names(ino_t number) {
+    if (planned == csim_kill) return 1;
+    struct file *file = find(number);
+    if (!file) file = make(number, 0);
+    if (!file->choice) file->choice = 1 + (int)csim_below(csim_disk, 2);
+    return file->choice == 2;
+}
+
+static int is_of_database(const char *path) { return strstr(path, ".db") != NULL; }
+
+// Leaves a file with these bytes. It stays the same file, by its number, where there is one; but SQLite must not find
+// a file again that a connection of the dead process still has.
+static void write_file(const char *source, const char *path, const char *bytes, off_t length, int is_as_now) {
+    int is_same = source && !is_of_database(path) && link(source, path) == 0;
+    if (is_same && is_as_now) return;
+    int target = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (target < 0) csim_fail(path, strerror(errno));
+    for (off_t at = 0; at < length;) {
+        ssize_t count = syscall(SYS_pwrite64, target, bytes + at, (size_t)(length - at), at);
+        if (count <= 0) csim_fail(path, strerror(errno));
+        at += count;
+    }
+    syscall(SYS_close, target);
+}
+
+// Bytes as they are now, or NULL without a file.
+static char *read_present(const char *path, off_t *length) {
+    int source = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    struct stat status;
+    if (source < 0 || fstat(source, &status) != 0) return NULL;
+    *length = status.st_size;
+    char *bytes = malloc((size_t)status.st_size + 1);
+    for (off_t at = 0; at < status.st_size;) {
+        ssize_t count = syscall(SYS_pread64, source, bytes + at, (size_t)(status.st_size - at), at);
+        if (count <= 0) break;
+        at += count;
+    }
+    syscall(SYS_close, source);
+    return bytes;
+}
+
+static void leave_file(ino_t number, const char *source, const char *target) {
+    struct file *file = find(number);
+    off_t length = 0;
+    char *bytes = source ? read_present(source, &length) : NULL;
+    if (planned == csim_kill || (file && bytes && file->to == 0 && file->length == length)) {
+        write_file(source, target, bytes ? bytes : file->bytes, bytes ? length : file->length, bytes != NULL);
+    } else {
+        // 0 keeps what was written since the last sync, 1 loses it, 2 keeps some blocks of it.
+        int fate = bytes ? (int)csim_below(csim_disk, 3) : 1;
+        off_t synced = file ? file->length : 0;
+        if (fate == 0) losses.kept++, write_file(source, target, bytes, length, 1);
+        if (fate == 1) losses.lost++, write_file(source, target, file ? file->bytes : "", synced, 0);
+        if (fate == 2) {
+            losses.torn++;
+            off_t torn = csim_below(csim_disk, 2) ? length : synced;
+            char *mixed = calloc(1, (size_t)torn + 1);
+            if (file) memcpy(mixed, file->bytes ? file->bytes : "", (size_t)(synced < torn ? synced : torn));
+            for (off_t at = 0; at < torn && at < length; at += block) {
+                off_t count = torn - at < block ? torn - at : block;
+                if (count > length - at) count = length - at;
+                if (csim_below(csim_disk, 2)) memcpy(mixed + at, bytes + at, (size_t)count);
+            }
+            write_file(source, target, mixed, torn, 0);
+            free(mixed);
+        }
+    }
+    free(bytes);
+}
+
+static void leave_folder(ino_t number, const char *source, const char *target);
+
+static void leave(const struct name *name, const char *source, const char *target, int is_here) {
+    char from[1024], to[1024];
+    snprintf(from, sizeof from, "%s/%s", source, name->text);
+    snprintf(to, sizeof to, "%s/%s", target, name->text);
+    struct file *file = find(name->file);
+    if (present_of(name->file) || (file && file->is_folder)) leave_folder(name->file, is_here ? from : "", to);
+    else leave_file(name->file, is_here ? from : NULL, to);
+}
+
+static void leave_folder(ino_t number, const char *source, const char *target) {
+    if (mkdir(target, 0700) != 0) csim_fail(target, strerror(errno));
+    struct file *synced = find(number), *now = present_of(number);
+    for (int index = 0; now && index < now->name_count; index++) {
+        struct name *name = &now->names[index];
+        if (is_in(synced, name) || keeps_present_names(name->file)) leave(name, source, target, 1);
+        else losses.names++;
+    }
+    for (int index = 0; planned != csim_kill && synced && index < synced->name_count; index++) {
+        struct name *name = &synced->names[index];
+        if (is_in(now, name) || keeps_present_names(name->file)) continue;
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", target, name->text);
+        // A newer file of the name that was kept has replaced this one.
+        if (access(path, F_OK) == 0) continue;
+        losses.names++;
+        leave(name, source, target, 0);
+    }
+}
+
+static void crash(void) {
+    has_crashed = 1;
+    is_planned = 0;
+    present = NULL;
+    look(folder);
+    struct stat status;
+    if (stat(folder, &status) != 0) csim_fail(folder, strerror(errno));
+    leave_folder(status.st_ino, folder, image);
+    while (present) {
+        struct file *next = present->next;
+        free(present->names);
+        free(present);
+        present = next;
+    }
+}
+
+void csim_plan_crash(enum csim_crash kind, int64_t count) {
+    if (has_crashed) return;
+    planned = kind;
+    calls_left = count;
+    is_planned = count > 0;
+    if (count == 0) crash();
+}
+
+// MARK: Calls
+
+static struct file *ours(int descriptor) {
+    if (!csim_is_on() || descriptor < 0 || descriptor >= descriptors || !folder[0]) return NULL;
+    if (known[descriptor] == 0) {
+        struct stat status;
+        known[descriptor] = 1;
+        if (fstat(descriptor, &status) != 0 || status.st_dev != device) return NULL;
+        if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return NULL;
+        known[descriptor] = status.st_ino;
+        if (!find(status.st_ino)) make(status.st_ino, S_ISDIR(status.st_mode));
+    }
+    return known[descriptor] == 1 ? NULL : find(known[descriptor]);
+}
+
+// Counts a call; returns whether it fails, with errno.
+static int fails(enum csim_disk_call call) {
+    if (has_crashed) return 0;
+    calls++;
+    if (is_planned && --calls_left <= 0) crash();
+    if (has_crashed || faults[call].permillion == 0) return 0;
+    if (csim_below(csim_disk, 1000000) >= (uint64_t)faults[call].permillion) return 0;
+    faults[call].met++;
+    errno = faults[call].error;
+    return 1;
+}
+
+static void note_write(struct file *file, off_t from, off_t to) {
+    if (has_crashed) return;
+    if (file->to == 0) file->from = from;
+    if (from < file->from) file->from = from;
+    if (to > file->to) file->to = to;
+}
+
+static int is_database(int descriptor) {
+    char link[64], path[600];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t count = readlink(link, path, sizeof path - 1);
+    path[count < 0 ? 0 : count] = 0;
+    return strstr(path, ".db") != NULL;
+}
+
+static ssize_t write_at(int descriptor, const void *bytes, size_t count, off_t offset) {
+    struct file *file = ours(descriptor);
+    if (!file) return syscall(SYS_pwrite64, descriptor, bytes, count, offset);
+    if (fails(csim_write)) return -1;
+    // The image has the same files as the folder, but for the database's.
+    if (has_crashed && !is_database(descriptor)) return (ssize_t)count;
+    if (is_full) {
+        struct stat status;
+        if (fstat(descriptor, &status) == 0 && offset + (off_t)count > status.st_size) {
+            errno = ENOSPC;
+            return -1;
+        }
+    }
+    if (csim_planted(csim_misplace_write) && offset > 0 && csim_below(csim_disk, 60) == 0 && !is_database(descriptor))
+        offset -= 1;
+    ssize_t written = syscall(SYS_pwrite64, descriptor, bytes, count, offset);
+    if (written > 0) note_write(file, offset, offset + written);
+    return written;
+}
+
+EXPORT ssize_t pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
+    return write_at(descriptor, bytes, count, offset);
+}
+
+EXPORT ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off64_t offset) {
+    return write_at(descriptor, bytes, count, offset);
+}
+
+EXPORT ssize_t write(int descriptor, const void *bytes, size_t count) {
+    struct file *file = ours(descriptor);
+    if (file) {
+        off_t offset = lseek(descriptor, 0, SEEK_CUR);
+        ssize_t written = write_at(descriptor, bytes, count, offset);
+        if (written > 0) lseek(descriptor, offset + written, SEEK_SET);
+        return written;
+    }
+    if (csim_is_on()) csim_descriptors_changed();
+    return syscall(SYS_write, descriptor, bytes, count);
+}
+
+static int truncate_to(int descriptor, off_t length) {
+    struct file *file = ours(descriptor);
+    if (file && fails(csim_write)) return -1;
+    if (file && has_crashed && !is_database(descriptor)) return 0;
+    int result = (int)syscall(SYS_ftruncate, descriptor, length);
+    if (file && result == 0) note_write(file, length, length + 1);
+    return result;
+}
+
+EXPORT int ftruncate(int descriptor, off_t length) { return truncate_to(descriptor, length); }
+EXPORT int ftruncate64(int descriptor, off64_t length) { return truncate_to(descriptor, length); }
+
+static int sync_now(int descriptor) {
+    struct file *file = ours(descriptor);
+    if (!file) return csim_is_on() ? 0 : (int)syscall(SYS_fsync, descriptor);
+    if (fails(csim_sync)) {
+        // The kernel drops what it could not write, and reports that once.
+        file->from = file->to = 0;
+        return -1;
+    }
+    if (has_crashed) return 0;
+    if (file->is_folder) {
+        if (csim_planted(csim_skip_folder_sync)) return 0;
+        read_names(descriptor, file);
+        sort_names(file);
+        return 0;
+    }
+    if (csim_planted(csim_skip_file_sync) && !is_database(descriptor)) return 0;
+    if (csim_planted(csim_skip_commit_sync) && is_database(descriptor)) return 0;
+    struct stat status;
+    if (fstat(descriptor, &status) != 0) return -1;
+    copy_synced(descriptor, file, status.st_size);
+    return 0;
+}
+
+EXPORT int fsync(int descriptor) { return sync_now(descriptor); }
+EXPORT int fdatasync(int descriptor) { return sync_now(descriptor); }
+
+EXPORT int statvfs(const char *restrict path, struct statvfs *restrict status) {
+    (void)path;
+    memset(status, 0, sizeof *status);
+    status->f_bsize = status->f_frsize = 4096;
+    status->f_blocks = 1 << 28;
+    status->f_bavail = status->f_bfree = is_full ? 0 : 1 << 27;
+    return 0;
+}
+
+EXPORT int close(int descriptor) {
+    csim_network_closes(descriptor);
+    csim_disk_closes(descriptor);
+    return (int)syscall(SYS_close, descriptor);
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status, (void)kind, (void)place;
+    return remove(path);
+}
+
+void csim_remove(const char *path) { nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS); }

@@ -1,0 +1,133 @@
+// One thread, one clock and one seed for a whole process: the C library's calls for time, randomness, threads, sockets
+// and files, as this executable defines them in place of libc's. A program that links this target is simulated between
+// `csim_begin` and its end; before that, and in every other program, the calls reach the system.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// MARK: The world
+
+enum csim_stream {
+    csim_order,      // which job, thread or timer runs next
+    csim_delays,     // how long threads and look-ups take
+    csim_entropy,    // what the program itself reads as randomness
+    csim_disk,       // what a crash keeps, and which calls fail
+    csim_network,    // origins and receivers
+    csim_clients,    // what clients do
+    csim_plan,       // what kind of run this is
+    csim_streams
+};
+
+// Begins a simulated life of this process. Called once, on the thread that simulates.
+void csim_begin(uint64_t seed);
+uint64_t csim_draw(int stream);
+// A number below `limit`, which is above zero.
+uint64_t csim_below(int stream, uint64_t limit);
+
+// MARK: Time
+
+// Nanoseconds of the monotonic clock; of the system's own clock; what the wall clock is ahead of the monotonic one.
+int64_t csim_now(void);
+int64_t csim_real_now(void);
+void csim_advance(int64_t to);
+void csim_shift_wall_clock(int64_t nanoseconds);
+// The earliest timer of libdispatch, which Swift's sleeping tasks use; INT64_MAX without one.
+int64_t csim_next_timer(void);
+// Runs the earliest timer, which is due.
+void csim_fire_timer(void);
+
+// MARK: Threads
+
+// Writes the numbers of the threads that can go on now; returns their count.
+int csim_ready_threads(int *numbers, int capacity);
+// When a thread that waits can go on by itself; INT64_MAX if none can.
+int64_t csim_next_wakeup(void);
+// Runs a thread until it waits.
+void csim_run_thread(int number);
+const char *csim_thread_name(int number);
+// Whether the caller runs on one of the simulated threads.
+int csim_is_on_thread(void);
+// Ends the calling thread, or rather never continues it, and reports a crash.
+void csim_vanish(void) __attribute__((noreturn));
+// A woken thread goes on later with this probability (per mille), by at most so many nanoseconds.
+void csim_set_delays(int permille, int64_t longest);
+
+// MARK: Network
+
+struct csim_connection {
+    int socket, peer;
+    uint32_t address;
+    uint16_t port;
+    int generation;   // of the program that asked
+};
+
+// The number of programs that were buried.
+int csim_generation(void);
+
+// The next connection that the program asked for; whether there is one.
+int csim_next_connection(struct csim_connection *connection);
+void csim_accept(const struct csim_connection *connection);
+void csim_refuse(const struct csim_connection *connection, int error);
+// Bytes from and to the peer of a socket; -1 at its end or error, 0 if there are none or no room for any now.
+ssize_t csim_receive(int peer, void *bytes, size_t count);
+ssize_t csim_send(int peer, const void *bytes, size_t count);
+// Ends the peer's side: as an end of the stream, or as a reset.
+void csim_hang_up(const struct csim_connection *connection, int resets);
+// A number that changes with whatever the program does to a connection, and with the peers' bytes.
+uint64_t csim_network_activity(void);
+// What `getaddrinfo` answers: called on the thread that asks. Returns 0 with an address, or an error of `getaddrinfo`.
+void csim_set_resolver(int (*resolve)(const char *name, uint32_t *address));
+
+// MARK: Disk
+
+enum csim_disk_call { csim_write, csim_sync, csim_disk_calls };
+enum csim_crash { csim_kill, csim_power_cut };
+
+// The folder whose files are simulated; what is there now counts as synced. A crash leaves in `image` what is left.
+void csim_mount(const char *folder, const char *image);
+// The number of calls so far that change or sync a file of the folder.
+int64_t csim_disk_calls_made(void);
+// Lets the process crash after so many more of these calls, or now with 0. Builds the image at that moment.
+void csim_plan_crash(enum csim_crash kind, int64_t count);
+// Whether the crash has come: everything the process has done since is not real.
+int csim_has_crashed(void);
+// Forgets threads, timers, descriptors and files of a process that crashed.
+void csim_bury(void);
+// Lets the calls of one kind fail with `error`, with this probability (per million).
+void csim_set_fault(enum csim_disk_call call, int permillion, int error);
+int64_t csim_faults_met(enum csim_disk_call call);
+// What the filesystem reports as free, and whether writes fail with ENOSPC.
+void csim_set_full(int is_full);
+// What the last crash did: files whose unsynced bytes were kept, lost, torn; names that were lost or came back.
+struct csim_losses { int64_t kept, lost, torn, names; };
+struct csim_losses csim_losses(void);
+
+// A fault planted into the calls, to see whether it is found.
+enum csim_planted_fault {
+    csim_plant_nothing,
+    csim_lose_wakeup,        // of a thread, now and then
+    csim_lose_timer,
+    csim_lose_event,         // of an eventfd
+    csim_skip_file_sync,
+    csim_skip_folder_sync,
+    csim_skip_commit_sync,   // of the database's files
+    csim_misplace_write      // by one byte, of a file that is not the database's
+};
+void csim_plant(enum csim_planted_fault fault);
+
+// MARK: Processes
+
+// `fork`: returns the child's number in the parent, 0 in the child.
+pid_t csim_fork(void);
+// Runs the program anew with the same addresses each time, unless it runs so already.
+void csim_fix_addresses(char *const *arguments);
+// Removes a folder with all that is in it.
+void csim_remove(const char *folder);
+
+// MARK: Coverage
+
+// Counts the changes of state of the rows in databases that are opened from now on.
+void csim_watch_states(void);
+// A change of state and how often it came; whether there is one of that index.
+int csim_transition(int index, const char **name, int64_t *count);

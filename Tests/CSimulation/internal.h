@@ -1,0 +1,30 @@
+#pragma once
+#define _GNU_SOURCE
+#include "csimulation.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define NEVER INT64_MAX
+
+// Whether the simulation runs, and the caller is its thread.
+int csim_is_on(void);
+void csim_fail(const char *what, const char *detail) __attribute__((noreturn));
+
+// Suspends the calling simulated thread until the time.
+void csim_pause_until(int64_t time);
+// Lets threads that wait for descriptors ask for them again.
+void csim_descriptors_changed(void);
+
+void csim_reset_threads(void);
+void csim_reset_timers(void);
+void csim_reset_network(void);
+void csim_reset_disk(void);
+
+void csim_network_closes(int descriptor);
+void csim_disk_closes(int descriptor);
+int csim_planted(enum csim_planted_fault fault);

@@ -1,0 +1,163 @@
+import Base
+import CSimulation
+import Core
+import Files
+import Formats
+import Launches
+import SQL
+import Service
+import Store
+
+/// The end of a run: nothing misbehaves any more.
+extension Client {
+    /// The origins behave, and nothing crashes any more: everything ends.
+    func finish() async throws {
+        for task in tasks where task.number == nil && !isInvalidated {
+            // A date of before a jump of the clock may be far away now.
+            task.order.specification.earliestBeginDate = nil
+            try note(try await insist("create at last \(task.name)", Self.creating([task.order])), [task])
+        }
+        let deadline = world.simulator.now + 1_200_000
+        for task in tasks { try await beginNow(task) }
+        while true {
+            _ = try await insist("resume all") { service, session in
+                guard let session else { throw DomainError.notFound }
+                return try await service.command(.resume, TaskFilter(), in: session.id).matched
+            }
+            try await readEvents()
+            try await answerQuestions(kindly: true)
+            try await handleLaunch()
+            let left = try await unfinished()
+            if left.isEmpty, try await hasEnded() { break }
+            if world.simulator.now > deadline {
+                let names = left.map(\.name)
+                var found: [String] = []
+                for task in left {
+                    if let record = try await record(of: task, "see") { found.append("\(task.name) \(record.life)") }
+                }
+                throw Violation("Liveness: \(names) have not ended. \(found)")
+            }
+            await world.simulator.pause(500)
+        }
+        tasks.removeAll { $0.number == nil }
+        for task in tasks { try await examine(task) }
+        try await checkCounts()
+        try await readEvents()
+        try await acknowledge()
+        try await delete()
+    }
+
+    /// Tasks without a didComplete. Where events are gone, the tasks themselves tell.
+    func unfinished() async throws -> [KnownTask] {
+        var left = tasks.filter { task in task.number.map { log.outcomes[$0] == nil } ?? false }
+        guard log.hasGaps else { return left }
+        for task in left {
+            if try await record(of: task, "see \(task.name)")?.outcome != nil { left.removeAll { $0 === task } }
+        }
+        return left
+    }
+
+    /// Whether the session counts no unfinished task: there may be some whose creation was lost.
+    func hasEnded() async throws -> Bool {
+        try await insist("count") { service, session in
+            guard let session else { throw DomainError.notFound }
+            return try await service.session(session.identifier, app: session.app).counts.unfinished == 0
+        }
+    }
+
+    func beginNow(_ task: KnownTask) async throws {
+        guard task.order.specification.earliestBeginDate != nil, let number = task.number else { return }
+        do {
+            _ = try await insist("begin now \(task.name)") { service, session in
+                guard let session else { throw DomainError.notFound }
+                var changes = TaskChanges()
+                changes.earliestBeginDate = .some(nil)
+                let task = try await service.task(number, in: session.id)
+                return try await service.changeTask(task.id, changes, ifRevision: nil).revision
+            }
+        } catch DomainError.taskCompleted {} catch is Refused {}
+    }
+
+    func examine(_ task: KnownTask) async throws {
+        guard let number = task.number else { return }
+        let found = try await insist("examine \(task.name)") { service, session in
+            guard let session else { throw DomainError.notFound }
+            return try await service.task(number, in: session.id)
+        }
+        try check(task, found)
+        trace.met("outcome \(found.outcome?.rawValue ?? "none")")
+        guard let outcome = found.outcome else {
+            throw Violation("\(task.name) has a didComplete, and is \(found.life).")
+        }
+        if plan.faults.isEmpty, !task.expectsOther, task.order.specification.maximumContentLength == nil,
+            outcome != .succeeded
+        {
+            throw Violation(
+                "\(task.name) met no fault, and ended \(outcome): \(String(describing: found.result?.error)).")
+        }
+        if let destination = task.order.specification.destination {
+            return try checkDestination(task, destination, found)
+        }
+        guard outcome == .succeeded, task.isDownload, let content = found.content, !content.isExpired, !task.isClaimed
+        else { return }
+        let bytes = try await insist("read \(task.name)") { service, _ in
+            switch try await service.content(of: found).source {
+            case .bucket: [UInt8]()
+            case .here(.bytes(let bytes)): bytes
+            case .here(.file(let file)):
+                try [UInt8](unsafeUninitializedCapacity: Int(file.size())) { buffer, count in
+                    count = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+                }
+            }
+        }
+        guard Digest.of(bytes).hexadecimal == content.digest.value || content.digest.algorithm != .sha256 else {
+            throw Violation(
+                "The bytes of \(task.name) are not those of its digest: \(bytes.count) of \(content.length).")
+        }
+        trace.met("content compared")
+    }
+
+    func checkDestination(_ task: KnownTask, _ destination: Destination, _ found: TaskRecord) throws {
+        let outcome = found.outcome
+        let isUnknown = task.mayBeShort || found.result?.response?.statusCode == 204
+        let bytes = world.file("root/\(destination.path)")
+        if outcome == .succeeded {
+            guard let bytes, isUnknown || task.has(digest: Digest.of(bytes)) else {
+                throw Violation(
+                    "\(task.name) succeeded, and its destination has \(bytes.map { "\($0.count) other bytes" } ?? "no file")."
+                )
+            }
+            trace.met("destination compared")
+        } else if outcome == .cancelled || outcome == .failed, bytes != nil,
+            !tasks.contains(where: { $0 !== task && $0.order.specification.destination == destination })
+        {
+            throw Violation("\(task.name) ended \(found.life.state), and there is a file at its destination.")
+        }
+    }
+
+    func checkCounts() async throws {
+        let found = try await insist("session") { service, session in
+            guard let session else { throw DomainError.notFound }
+            return try await service.session(session.identifier, app: session.app)
+        }
+        var counts: [Outcome: Int64] = [:]
+        for outcome in log.outcomes.values { counts[outcome, default: 0] += 1 }
+        for outcome in Outcome.allCases where !log.hasGaps && found.counts[outcome] != counts[outcome, default: 0] {
+            throw Violation(
+                "\(identifier) counts \(found.counts[outcome]) \(outcome), and there were \(counts[outcome, default: 0])."
+            )
+        }
+        guard found.counts.unfinished == 0 else {
+            throw Violation("\(identifier) counts unfinished tasks: \(found.counts).")
+        }
+    }
+
+    func delete() async throws {
+        do {
+            _ = try await insist("delete session") { service, session in
+                guard let session else { throw DomainError.notFound }
+                return try await service.deleteSession(session.id)
+            }
+        } catch DomainError.notFound {}
+    }
+}

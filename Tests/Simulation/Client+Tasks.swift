@@ -1,0 +1,162 @@
+import Base
+import CSimulation
+import Core
+import Files
+import Formats
+import Launches
+import SQL
+import Service
+import Store
+
+/// Tasks: how they are created, and what must hold of each.
+extension Client {
+    func create() async throws {
+        guard !isInvalidated else { return }
+        let count = min(plan.tasks - lastTask, dice.chance(200) ? 1 + dice.below(4) : 1)
+        let made = (0..<count).map { _ in makeTask() }
+        tasks += made
+        let orders = made.map(\.order)
+        let isRepeated = dice.chance(100)
+        if let created = try await attempt("create \(made.map(\.name))", Self.creating(orders)) {
+            try note(created, made)
+        } else if world.isTroubled, dice.chance(300) {
+            // Its answer may come later: it is created, or not.
+            return
+        } else {
+            try note(try await insist("create again \(made.map(\.name))", Self.creating(orders)), made)
+        }
+        if isRepeated { try note(try await insist("repeat \(made.map(\.name))", Self.creating(orders)), made) }
+    }
+
+    static func creating(_ orders: [TaskOrder]) -> @Sendable (Service, SessionRecord?) async throws -> [Int64] {
+        { service, session in
+            guard let session else { throw DomainError.notFound }
+            return try await service.createTasks(orders, in: session, recording: nil).map(\.task.number)
+        }
+    }
+
+    func note(_ numbers: [Int64], _ made: [KnownTask]) throws {
+        for (number, task) in zip(numbers, made) {
+            if let before = task.number, before != number {
+                throw Violation("The task \(task.name) was \(before), and is \(number).")
+            }
+            task.number = number
+            if tasks.contains(where: { $0 !== task && $0.number == number }) {
+                throw Violation("Two tasks have the number \(number).")
+            }
+        }
+    }
+
+    func makeTask() -> KnownTask {
+        lastTask += 1
+        let isUpload = dice.chance(250)
+        let resource = world.origins.makeResource()
+        let request = TransferRequest(url: resource.url, method: isUpload ? dice.pick(["PUT", "POST"]) : "GET")
+        var specification = TaskSpecification(kind: isUpload ? .upload : .download, request: request)
+        specification.clientTaskId = "t\(number)-\(lastTask)"
+        specification.priority = dice.pick([0.1, 0.5, 1])
+        var body: [UInt8]?
+        var expectsOther = false
+        if isUpload {
+            body = Resource.bytes(seed: -lastTask - 100 * number, count: dice.pick([0, 10, 5000, 60_000]))
+        } else {
+            if resource.length > 1_000_000, dice.chance(500) { specification.segments = .count(3) }
+            if dice.chance(100) {
+                expectsOther = dice.chance(300)
+                specification.expectedDigest = ContentDigest(
+                    algorithm: .sha256, value: (expectsOther ? Digest.of([1]) : resource.digest(1)).hexadecimal)
+            }
+            if dice.chance(150) {
+                specification.destination = Destination(
+                    root: "root", path: "d\(number)/f\(lastTask)", replace: dice.chance(500))
+            }
+            if dice.chance(60) { specification.maximumContentLength = 50_000 }
+        }
+        if dice.chance(80) { specification.confirmBeforeStart = true }
+        if dice.chance(80) { specification.earliestBeginDate = world.clock + .milliseconds(Int64(dice.below(20_000))) }
+        if dice.chance(80) { specification.failOnHTTPError = true }
+        var source = body.map { TaskOrder.Body.bytes($0, mediaType: "application/octet-stream") }
+        if isUpload, dice.chance(500), let stored = bodies.randomElement(using: dice) {
+            (body, source) = (stored.bytes, .stored(stored.id))
+        }
+        let order = TaskOrder(specification: specification, isSuspended: dice.chance(100), body: source)
+        return KnownTask(order, resource, body: body, expectsOther: expectsOther)
+    }
+
+    func record(of task: KnownTask, _ name: String) async throws -> TaskRecord? {
+        guard let number = task.number else { return nil }
+        return try await attempt(name) { service, session in
+            guard let session else { throw DomainError.notFound }
+            return try await service.task(number, in: session.id)
+        }
+    }
+
+    func look(at task: KnownTask) async throws {
+        guard let found = try await record(of: task, "look at \(task.name)") else { return }
+        try check(task, found)
+    }
+
+    func command(_ command: TaskCommand, _ task: KnownTask) async throws {
+        guard let record = try await record(of: task, "find \(task.name)") else { return }
+        do {
+            _ = try await attempt("\(command) \(task.name)") { service, _ in
+                try await service.command(command, task: record.id)
+            }
+        } catch DomainError.taskCompleted {}
+    }
+
+    func cancel(_ task: KnownTask) async throws {
+        guard let record = try await record(of: task, "find \(task.name)") else { return }
+        if task.cancel == .no { task.cancel = .asked }
+        do {
+            let resumes = dice.chance(200) && task.isDownload
+            let outcome = try await attempt("cancel \(task.name)") { service, _ -> Outcome? in
+                if resumes {
+                    _ = try await service.cancelProducingResumeData(record)
+                    return .cancelled
+                }
+                return try await service.command(.cancel(reason: nil), task: record.id).outcome
+            }
+            if outcome == .some(.some(.cancelled)) { task.cancel = .confirmed }
+        } catch DomainError.taskCompleted {}
+    }
+
+    /// Compares a task with what is known of it.
+    func check(_ task: KnownTask, _ found: TaskRecord) throws {
+        trace.met("state \(found.phase?.rawValue ?? found.outcome?.rawValue ?? "")")
+        if found.specification.clientTaskId ?? "" != task.name {
+            throw Violation(
+                "The task \(found.number) is \(found.specification.clientTaskId ?? ""), and was \(task.name).")
+        }
+        if task.cancel == .confirmed, found.outcome != .cancelled {
+            throw Violation("The cancellation of \(task.name) was confirmed, and it is \(found.life).")
+        }
+        guard let outcome = found.outcome else { return }
+        if outcome == .cancelled, task.cancel == .no, !mayCancel, !world.mayCancel {
+            throw Violation("\(task.name) was cancelled by nobody.")
+        }
+        if let seen = log.outcomes[found.number], seen != outcome {
+            throw Violation("\(task.name) ended \(outcome), and its event says \(seen).")
+        }
+        if task.expectsOther, outcome == .succeeded {
+            throw Violation("\(task.name) succeeded with another digest than expected.")
+        }
+        guard outcome == .succeeded else {
+            if outcome == .failed { trace.met("failed \(found.result?.error?.code.rawValue ?? 0)") }
+            return
+        }
+        // A body that nothing bounds cannot be known to be cut, and 204 has none.
+        if task.mayBeShort || found.result?.response?.statusCode == 204 { return }
+        if let body = task.body {
+            guard task.resources.contains(where: { $0.received.contains(body) }) else {
+                throw Violation("The upload \(task.name) succeeded, and nothing was received.")
+            }
+        } else if let digest = found.result?.contentDigest, digest.algorithm == .sha256 {
+            guard let bytes = [UInt8](hexadecimal: digest.value), task.has(digest: bytes) else {
+                throw Violation(
+                    "The content of \(task.name) is no version of its resource: \(found.result?.contentLength ?? -1) bytes."
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import Base
+import CSimulation
+import Core
+import Files
+import Formats
+import Launches
+import SQL
+import Service
+import Store
+
+/// A client with a session of its own: it calls the program at random, repeats what was lost, and compares every answer
+/// with what was confirmed to it before.
+final class Client: @unchecked Sendable {
+    let number: Int
+    let world: World
+    let dice = Dice.clients
+    var session: SessionRecord?
+    var tasks: [KnownTask] = []
+    var log = EventLog()
+    /// Confirmed, and asked for.
+    var (acknowledged, acknowledging): (Int64, Int64) = (0, 0)
+    var configuration = SessionConfiguration()
+    private(set) var isDone = false
+    /// The session was invalidated: new tasks are refused.
+    var mayCancel = false
+    var isInvalidated = false
+    var lastTask = 0
+    var epoch: Int64?
+    var bodies: [(id: String, bytes: [UInt8])] = []
+
+    init(_ number: Int, _ world: World) {
+        self.number = number
+        self.world = world
+    }
+
+    var trace: Trace { world.trace }
+    var plan: Plan { world.plan }
+    var identifier: String { "s\(number)" }
+
+    // MARK: Calls
+
+    /// Calls the program once. Nil if the answer was lost or refused for a passing reason; the call may have had its effect.
+    func attempt<Value: Sendable>(
+        _ name: String, _ body: @escaping @Sendable (Service, SessionRecord?) async throws -> Value
+    ) async throws -> Value? {
+        let session = session
+        do {
+            let value = try await world.call(of: world.app) { service, _ in try await body(service, session) }
+            trace.note("client \(number) \(name): done")
+            return value
+        } catch is Life.Lost {
+            trace.note("client \(number) \(name): lost")
+        } catch let error as ServiceError where error == .insufficientStorage || error == .shuttingDown {
+            trace.note("client \(number) \(name): \(error)")
+        } catch let error as SQLError where world.mayFail(error) {
+            trace.note("client \(number) \(name): \(error)")
+        } catch let error as SystemError where world.mayFail(error) {
+            trace.note("client \(number) \(name): \(error)")
+        }
+        await world.simulator.pause(dice.between(20, 2000))
+        return nil
+    }
+
+    /// Calls until there is an answer. The call has to be one that may be repeated.
+    func insist<Value: Sendable>(
+        _ name: String, _ body: @escaping @Sendable (Service, SessionRecord?) async throws -> Value
+    ) async throws -> Value {
+        while true { if let value = try await attempt(name, body) { return value } }
+    }
+
+    // MARK: Living
+
+    func live() async {
+        do {
+            try await open()
+            while world.isTroubled {
+                await world.simulator.pause(dice.between(5, 3000))
+                try await act()
+            }
+            try await finish()
+        } catch {
+            trace.fail("client \(number): \(error)")
+        }
+        isDone = true
+    }
+
+    func open() async throws {
+        configuration.retryPolicy = dice.pick([
+            .robust, .apple, .custom(RetryPolicy.Settings(initialDelay: 0.1, maximumDelay: 2)),
+        ])
+        configuration.timeoutIntervalForRequest = dice.pick([2, 10, 60])
+        configuration.sessionSendsLaunchEvents = dice.chance(800)
+        configuration.httpMaximumConnectionsPerHost = dice.pick([1, 2, 6])
+        if dice.chance(100) { configuration.bandwidthLimit = Int64(dice.pick([20_000, 200_000])) }
+        if dice.chance(200) { configuration.authenticationChallenges = .performDefaultHandling }
+        if dice.chance(100) { configuration.stallInterval = 5 }
+        let (app, configuration, identifier) = (world.app, configuration, identifier)
+        session = try await insist("open session") { service, _ in
+            try await service.openSession(
+                identifier, app: app, configuration: configuration, description: nil, onlyCreates: false, recording: nil
+            ).session
+        }
+    }
+
+    func act() async throws {
+        let known = tasks.filter { $0.number != nil }
+        switch dice.below(18) {
+        case 0, 1, 2, 3: if lastTask < plan.tasks { try await create() }
+        case 4: if plan.has(.commands), let task = known.randomElement(using: dice) { try await cancel(task) }
+        case 5:
+            if plan.has(.commands), let task = known.randomElement(using: dice) { try await command(.suspend, task) }
+        case 6: if plan.has(.commands), let task = known.randomElement(using: dice) { try await command(.resume, task) }
+        case 7: try await readEvents()
+        case 8: try await acknowledge()
+        case 9: if let task = known.randomElement(using: dice) { try await look(at: task) }
+        case 10: try await answerQuestions(kindly: false)
+        case 11: if plan.has(.retries), let task = known.randomElement(using: dice) { try await retry(task) }
+        case 12: if plan.has(.commands), let task = known.randomElement(using: dice) { try await change(task) }
+        case 13: if plan.has(.commands), let task = known.randomElement(using: dice) { try await claim(task) }
+        case 14: if plan.has(.attachments) { try await attach() }
+        case 15: if plan.has(.sessions), dice.chance(80) { try await invalidate() }
+        case 16: if plan.has(.bodies) { try await storeBody() }
+        case 17: if plan.has(.apps), dice.chance(200) { try await world.changeApp(dice.below(4)) }
+        default: try await handleLaunch()
+        }
+    }
+}
+
+extension Array {
+    func randomElement(using dice: Dice) -> Element? { isEmpty ? nil : self[dice.below(count)] }
+}

@@ -1,0 +1,117 @@
+import Base
+import CSimulation
+import Core
+import Launches
+import Service
+import Store
+import TransferEngine
+import Transfers
+
+/// One life of the program, from its start to a crash: the parts that `urlsessiond` has below its HTTP server, made and
+/// run in the same order.
+final class Life: @unchecked Sendable {
+    enum State: Equatable { case starting, serving, dead }
+
+    let number: Int
+    let folder: String
+    let lane: Lane
+    private(set) var state = State.starting
+    private(set) var service: Service?
+    private(set) var launches: Launches?
+    private var calls: [Int: () -> Void] = [:]
+    private var lastCall = 0
+    private let trace: Trace
+
+    /// The response to a call was lost with the program, or the program is not there.
+    struct Lost: Error {}
+
+    init(_ number: Int, folder: String, _ simulator: Simulator) {
+        self.number = number
+        self.folder = folder
+        lane = Lane(simulator, isOfProgram: true)
+        trace = simulator.trace
+    }
+
+    func start() {
+        _ = Task.detached(executorPreference: lane) { [self] in
+            do {
+                try await run()
+                trace.fail("The service's loops ended by themselves.")
+            } catch {
+                trace.note("the program ends: \(error)")
+                trace.met("start or loop failed")
+                csim_plan_crash(csim_kill, 0)
+            }
+        }
+    }
+
+    private func run() async throws {
+        let log = Log(level: .info, format: .text) { [trace] line in
+            trace.note("log \(String(decoding: line, as: UTF8.self).dropFirst(25).filter { $0 != "\n" })")
+        }
+        var settings = ServiceSettings(
+            dataFolder: "\(folder)/data", version: "1", egress: EgressPolicy(allowed: [CIDR(.v4(0x0A00_0000), 8)]))
+        settings.filesRoots = ["root": "\(folder)/root"]
+        settings.freeDiskFloor = 1 << 20
+        settings.load = { 0 }
+        settings.slotPatience = .seconds(2)
+        settings.maximumTransfers = 6
+        let metrics = Metrics()
+        let service = try Service(
+            settings: settings, store: .file("\(folder)/data/urlsessiond.db"),
+            sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)), transferThreads: 1, clock: .system, log: log,
+            metrics: metrics
+        ) { [trace] error in
+            trace.note("fatal: \(error)")
+            trace.met("fatal error of the database")
+            csim_vanish()
+        }
+        self.service = service
+        try await service.prepare()
+        var launching = LaunchSettings(
+            publicURL: "https://service.test", version: "1", egress: settings.egress, allowsHTTP: true)
+        launching.load = { 0 }
+        let launches = try Launches(
+            store: service.store, settings: launching, bell: service.outlet.launches, clock: .system, log: log,
+            metrics: metrics, carryOut: { service.outlet.handle($0) })
+        self.launches = launches
+        state = .serving
+        trace.note("serving")
+        try await withThrowingTaskGroup { group in
+            group.addTask { try await service.run() }
+            group.addTask { try await launches.run() }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Calls the program, as a request does.
+    ///
+    /// - Throws: ``Lost`` if the program is not there, or crashes before it has answered.
+    func call<Value: Sendable>(
+        of app: AppID?, _ body: @escaping @Sendable (Service, Launches) async throws -> Value
+    ) async throws -> Value {
+        guard state == .serving, let service, let launches else { throw Lost() }
+        return try await withCheckedThrowingContinuation { continuation in
+            lastCall += 1
+            let number = lastCall
+            calls[number] = { continuation.resume(throwing: Lost()) }
+            // Requests run on the threads that read, so that their reads need no other one.
+            let executor: any TaskExecutor = app.map { service.readers(of: $0.rawValue) } ?? lane
+            _ = Task.detached(executorPreference: executor) { [self] in
+                let result: Result<Value, any Error>
+                do { result = .success(try await body(service, launches)) } catch { result = .failure(error) }
+                // Nothing leaves a program that has crashed.
+                guard csim_has_crashed() == 0, calls.removeValue(forKey: number) != nil else { return }
+                continuation.resume(with: result)
+            }
+        }
+    }
+
+    /// The program is no more. Its objects stay as they are: nothing of it ever runs again.
+    func end() {
+        state = .dead
+        let lost = calls.sorted { $0.key < $1.key }
+        calls = [:]
+        for call in lost { call.value() }
+    }
+}

@@ -1,0 +1,309 @@
+import Base
+import CSimulation
+import Core
+import Glibc
+import Launches
+import SQL
+import Service
+import Store
+
+/// One run: the program in one life after the other, and everything around it.
+final class World: @unchecked Sendable {
+    let plan: Plan
+    private let planted: PlantedFault?
+    let trace: Trace
+    let simulator: Simulator
+    let network: Network
+    let origins: Origins
+    let receiver: Receiver
+    private(set) var app = AppID(0)
+    private(set) var life: Life
+    /// Lives that are over. Nothing of them may be released: it would run what a crash prevents.
+    private var graves: [Life] = []
+    private let lane: Lane
+    private let folder: String
+    private var clients: [Client] = []
+    private(set) var isTroubled = true
+    private var isDone = false
+
+    init(plan: Plan, planted: PlantedFault?, folder: String, printsAll: Bool) {
+        self.plan = plan
+        self.planted = planted
+        self.folder = folder
+        trace = Trace(printsAll: printsAll)
+        simulator = Simulator(plan: plan, trace: trace)
+        network = Network(simulator)
+        origins = Origins(simulator, network)
+        receiver = Receiver(simulator, network)
+        lane = Lane(simulator, isOfProgram: false)
+        life = Life(1, folder: "\(folder)/1", simulator)
+    }
+
+    var clock: Timestamp { Clock.system.now }
+
+    /// Runs everything to its end.
+    func run() throws(Violation) {
+        trace.note("plan \(plan.text)")
+        for place in ["", "/1", "/1/data", "/1/root"] { mkdir(folder + place, 0o700) }
+        for number in 1...plan.clients { mkdir("\(folder)/1/root/d\(number)", 0o700) }
+        csim_mount("\(folder)/1", "\(folder)/2")
+        network.serve = { [self] request, connection in
+            if connection.address & 0x100 != 0 {
+                receiver.serve(request, connection)
+            } else {
+                origins.serve(request, connection)
+            }
+        }
+        simulator.attend = { [network] in network.attend() }
+        simulator.onCrash = { [self] in bury() }
+        life.start()
+        begin { try await self.makeApp() }
+        try simulator.run { isDone }
+    }
+
+    /// Calls the program as it is now.
+    func call<Value: Sendable>(
+        of app: AppID?, _ body: @escaping @Sendable (Service, Launches) async throws -> Value
+    ) async throws -> Value { try await life.call(of: app, body) }
+
+    /// Whether the plan has faults that can cause such an error.
+    func mayFail(_ error: SQLError) -> Bool {
+        error.isFull
+            ? plan.has(.fullDisk) || plan.has(.writeErrors)
+            : plan.has(.writeErrors) || plan.has(.syncErrors) || plan.has(.fullDisk)
+    }
+
+    func mayFail(_ error: SystemError) -> Bool {
+        plan.has(.writeErrors) || plan.has(.syncErrors) || plan.has(.fullDisk)
+    }
+
+    /// The bytes of a file of the simulated disk.
+    func file(_ path: String) -> [UInt8]? {
+        let descriptor = open("\(life.folder)/\(path)", O_RDONLY)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        return [UInt8](unsafeUninitializedCapacity: Int(status.st_size)) { buffer, count in
+            count = max(0, pread(descriptor, buffer.baseAddress, buffer.count, 0))
+        }
+    }
+
+    /// A client may have cancelled every task of the app.
+    private(set) var mayCancel = false
+
+    /// Changes what all clients share.
+    func changeApp(_ choice: Int) async throws {
+        let app = app
+        if choice == 0 { mayCancel = true }
+        do {
+            _ = try await life.call(of: app) { service, _ in
+                switch choice {
+                case 0: return try await service.forceQuit(app).revision
+                case 1: return try await service.activate(app).revision
+                default:
+                    var changes = AppChanges()
+                    var webhook = WebhookSettings()
+                    webhook.url = "http://h1.test/hook"
+                    webhook.state = choice == 2 ? .paused : .enabled
+                    changes.webhook = webhook
+                    return try await service.changeApp(app, changes, ifRevision: nil).revision
+                }
+            }
+            trace.met("app changed \(choice)")
+        } catch is Life.Lost {} catch is ServiceError {} catch let error as SQLError where mayFail(error) {}
+    }
+
+    private func begin(_ body: @escaping @Sendable () async throws -> Void) {
+        _ = Task.detached(executorPreference: lane) { [trace] in
+            do { try await body() } catch let violation as Violation { trace.fail(violation.text) } catch {
+                trace.fail("\(error)")
+            }
+        }
+    }
+
+    // MARK: The run
+
+    private func makeApp() async throws {
+        while app == AppID(0) {
+            do {
+                let planted = planted
+                app = try await life.call(of: nil) { service, _ in
+                    try await planted?.plant(in: service.store)
+                    if let app = try? await service.app(identifier: "app") { return app.id }
+                    var webhook = WebhookSettings()
+                    webhook.url = "http://h1.test/hook"
+                    let key = KeyRecord(
+                        app: AppID(0), keyIdentifier: "app", hash: [1], scopes: Scope.allCases,
+                        createdAt: service.clock.now, expiresAt: nil)
+                    return try await service.createApp(
+                        identifier: "app", webhook: webhook, backgroundRefreshStatus: .available, limits: AppLimits(),
+                        key: key, webhookSecret: [1], recording: nil
+                    ).id
+                }
+            } catch is Life.Lost { await simulator.pause(50) }
+        }
+        startTrouble()
+        clients = (1...plan.clients).map { Client($0, self) }
+        for client in clients { begin { await client.live() } }
+        begin { try await self.audit() }
+        simulator.after(Double(plan.troubledTime)) { [self] in endTrouble() }
+    }
+
+    private func audit() async throws {
+        while true {
+            await simulator.pause(isTroubled ? 3000 : 10_000)
+            if !isTroubled, plan.has(.apps) {
+                for choice in [1, 3] { try await changeApp(choice) }
+            }
+            let areDone = clients.allSatisfy(\.isDone)
+            if !isTroubled || life.state == .serving {
+                do {
+                    let faults = try await life.call(of: nil) { service, _ in try await Ledger.faults(of: service.store)
+                    }
+                    guard faults.isEmpty else { throw Violation("Ledger: \(faults.joined(separator: "; "))") }
+                    trace.met("audit")
+                } catch is Life.Lost {
+                    continue
+                } catch let error as SQLError where error.isInterrupted || mayFail(error) {
+                    continue
+                }
+            }
+            if areDone { return try await checkLeftovers() }
+        }
+    }
+
+    /// All sessions are deleted: the janitor removes their rows and files.
+    private func checkLeftovers() async throws {
+        var left: [String] = []
+        for _ in 0..<60 {
+            await simulator.pause(5000)
+            do {
+                let (rows, files) = try await life.call(of: nil) { service, _ in
+                    (try await Leftovers.rows(of: service.store), try await Leftovers.files(of: service.store))
+                }
+                left = filesLeft().filter { !files.contains($0) } + rows
+            } catch is Life.Lost { continue }
+            if left.isEmpty {
+                trace.met("nothing is left")
+                isDone = true
+                return
+            }
+        }
+        throw Violation("Left when all is quiet: \(left.prefix(20))")
+    }
+
+    private func filesLeft() -> [String] {
+        var found: [String] = []
+        for area in ["partial", "contents", "bodies"] { list("\(life.folder)/data/\(area)", area, &found) }
+        return found
+    }
+
+    private func list(_ path: String, _ name: String, _ found: inout [String]) {
+        guard let folder = opendir(path) else { return }
+        defer { closedir(folder) }
+        while let entry = readdir(folder) {
+            let file = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if file == "." || file == ".." { continue }
+            if entry.pointee.d_type == UInt8(DT_DIR) {
+                list("\(path)/\(file)", "\(name)/\(file)", &found)
+            } else {
+                found.append("\(name)/\(file)")
+            }
+        }
+    }
+
+    // MARK: Trouble
+
+    private func startTrouble() {
+        let dice = Dice.plan
+        if plan.has(.kills) || plan.has(.powerCuts) { planCrash() }
+        if plan.has(.writeErrors) {
+            csim_set_fault(csim_write, 200 + Int32(dice.below(3000)), dice.chance(500) ? EIO : ENOSPC)
+        }
+        if plan.has(.syncErrors) { csim_set_fault(csim_sync, 200 + Int32(dice.below(3000)), EIO) }
+        if plan.has(.delays) { csim_set_delays(200, Int64(1 + dice.below(80)) * 1_000_000) }
+        if plan.has(.names) { network.setNamesFail(true) }
+        if plan.has(.fullDisk) { fillDisk() }
+        if plan.has(.clockJumps) { jumpClock() }
+    }
+
+    private func planCrash() {
+        let dice = Dice.plan
+        simulator.after(dice.between(200, 15_000)) { [self] in
+            guard isTroubled else { return }
+            let isPowerCut = plan.has(.powerCuts) && (!plan.has(.kills) || dice.chance(600))
+            let count = dice.chance(200) ? 0 : 1 + dice.below(80)
+            trace.note("crash planned: \(isPowerCut ? "power cut" : "kill") after \(count) calls")
+            csim_plan_crash(isPowerCut ? csim_power_cut : csim_kill, Int64(count))
+            planCrash()
+        }
+    }
+
+    private func fillDisk() {
+        let dice = Dice.plan
+        simulator.after(dice.between(500, 15_000)) { [self] in
+            guard isTroubled else { return }
+            trace.note("the disk is full")
+            trace.met("disk full")
+            csim_set_full(1)
+            simulator.after(dice.between(100, 15_000)) { [self] in
+                csim_set_full(0)
+                trace.note("the disk has room")
+                fillDisk()
+            }
+        }
+    }
+
+    /// Seconds by which the wall clock has jumped in all, and at most.
+    private var (clockOffset, furthestOffset) = (0, 0)
+
+    private func jumpClock() {
+        let dice = Dice.plan
+        simulator.after(dice.between(500, 20_000)) { [self] in
+            guard isTroubled else { return }
+            let seconds = dice.pick([-3600, -60, -1, 1, 60, 3600])
+            trace.note("the clock jumps by \(seconds) s")
+            trace.met("clock jump")
+            csim_shift_wall_clock(Int64(seconds) * 1_000_000_000)
+            clockOffset += seconds
+            furthestOffset = max(furthestOffset, clockOffset)
+            jumpClock()
+        }
+    }
+
+    private func endTrouble() {
+        trace.note("the faults stop")
+        isTroubled = false
+        network.isCalm = true
+        // A task whose date was stored before the clock was set back would wait for all of it.
+        csim_shift_wall_clock(Int64(furthestOffset - clockOffset) * 1_000_000_000)
+        csim_set_fault(csim_write, 0, 0)
+        csim_set_fault(csim_sync, 0, 0)
+        csim_set_delays(0, 0)
+        csim_set_full(0)
+        network.setNamesFail(false)
+    }
+
+    /// The program has crashed. What its disk has kept is where the next life starts.
+    private func bury() {
+        let number = life.number + 1
+        trace.note("life \(life.number) ends after \(csim_disk_calls_made()) calls")
+        trace.met("crash")
+        let dead = life
+        graves.append(dead)
+        simulator.drop(dead.lane)
+        network.dropAll()
+        csim_bury()
+        csim_mount("\(folder)/\(number)", "\(folder)/\(number + 1)")
+        life = Life(number, folder: "\(folder)/\(number)", simulator)
+        dead.end()
+        simulator.after(Dice.plan.between(10, 2000)) { [self] in life.start() }
+    }
+}
+
+extension Clock {
+    fileprivate var now: Timestamp { Timestamp(milliseconds: wall()) }
+}

@@ -1,0 +1,341 @@
+import Base
+import Core
+import Formats
+import Testing
+
+@testable import Store
+
+/// Entries of the cache, and tasks that share one transfer.
+struct CacheStoreTests {
+    private let fixture: StoreFixture
+    private let app: AppID
+    private let session: SessionRecord
+
+    init() async throws {
+        fixture = try await StoreFixture(cacheCapacity: 50_000)
+        app = try await fixture.makeApp()
+        session = try await fixture.makeSession(app: app)
+    }
+
+    private var store: Store { fixture.store }
+
+    // MARK: Stage
+
+    private static func key(_ path: String) -> CacheKey {
+        CacheKey {
+            $0.url = "https://origin.example\(path)"
+        }
+    }
+
+    private func question(
+        _ task: TaskID, _ path: String = "/a", _ policy: CachePolicy = .returnCacheDataElseLoad
+    ) -> CacheQuestion {
+        CacheQuestion(task: task, key: Self.key(path), headers: HTTPFields(), policy: policy)
+    }
+
+    private func landing(
+        _ path: String = "/a", bytes: [UInt8] = Array("content".utf8), isReusable: Bool = true, status: Int = 200
+    ) -> Landing {
+        let cached = CachedResponse {
+            $0.response.statusCode = status
+            $0.response.url = "https://origin.example\(path)"
+            $0.receivedAt = fixture.now
+        }
+        let content = NewContent(
+            storage: .bytes(bytes), length: Int64(bytes.count),
+            digest: ContentDigest(algorithm: .sha256, value: Digest.of(bytes).hexadecimal))
+        return Landing(cached, Self.key(path), isReusable: isReusable, content: content)
+    }
+
+    private func claimed(_ count: Int = 1, in other: SessionRecord? = nil) async throws -> [TaskID] {
+        let tasks = (0..<count).map { _ in fixture.download() }
+        let made = try await fixture.create(tasks, in: other ?? session).map(\.task.id)
+        _ = try await fixture.claim()
+        return made
+    }
+
+    private func ask(
+        _ task: TaskID, _ path: String = "/a", _ policy: CachePolicy = .returnCacheDataElseLoad
+    ) async throws -> CacheAnswer { try await store.cache.consult(question(task, path, policy), at: fixture.now).0 }
+
+    /// Transfers with a landing.
+    private func land(_ task: TaskID, _ landing: Landing, _ outcome: Outcome = .succeeded) async throws {
+        var settlement = Settlement(
+            task: task, .completed(outcome, TaskResult(progress: TaskProgress()), landing.content))
+        settlement.landing = landing
+        try await fixture.settle(settlement)
+    }
+
+    private func keep(_ path: String, count: Int, of other: SessionRecord? = nil) async throws {
+        let task = try await claimed(in: other)[0]
+        #expect(try await ask(task, path).leads)
+        try await land(task, landing(path, bytes: [UInt8](repeating: 1, count: count)))
+    }
+
+    private func isStored(_ path: String, for other: SessionRecord? = nil) async throws -> Bool {
+        let task = try await claimed(in: other)[0]
+        defer { fixture.advance(.seconds(1)) }
+        let answer = try await ask(task, path, .returnCacheDataDontLoad)
+        try await fixture.settle(fixture.completion(task))
+        if case .use = answer { return true }
+        return false
+    }
+
+    // MARK: Entries
+
+    @Test func `What a task leaves is used by the next one, and counted`() async throws {
+        try await keep("/a", count: 10)
+        let task = try await claimed()[0]
+        guard case .use(let stored, .hit) = try await ask(task) else { throw Unexpected() }
+        var result = TaskResult(progress: TaskProgress())
+        result.cacheStatus = .hit
+        let content = NewContent(
+            storage: .cached(stored.row), length: stored.length,
+            digest: ContentDigest(algorithm: .sha256, value: stored.digest))
+        try await fixture.settle(Settlement(task: task, .completed(.succeeded, result, content)))
+        guard case .bytes(let bytes)? = try await store.files.content(of: task).storage else { throw Unexpected() }
+        #expect(bytes == [UInt8](repeating: 1, count: 10))
+        let usage = try await store.cache.usage(of: app)
+        #expect(usage.entries == 1 && usage.hits == 1 && usage.bytes == 10 + Store.Cache.weightOfEntry)
+        #expect(try await store.tasks.read(task).result?.cacheStatus == .hit)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test func `An entry that went while its task was served sends the task back into the queue`() async throws {
+        try await keep("/a", count: 10)
+        let task = try await claimed()[0]
+        guard case .use(let stored, .hit) = try await ask(task) else { throw Unexpected() }
+        _ = try await store.cache.empty(of: app, url: nil, at: fixture.now)
+        let content = NewContent(
+            storage: .cached(stored.row), length: stored.length,
+            digest: ContentDigest(algorithm: .sha256, value: stored.digest))
+        try await fixture.settle(Settlement(task: task, .completed(.succeeded, TaskResult(), content)))
+        #expect(try await store.tasks.read(task).phase == .queued)
+    }
+
+    @Test func `The least recently used entry of the app with the most bytes goes first`() async throws {
+        let other = try await fixture.makeSession()
+        try await keep("/other", count: 10_000, of: other)
+        for path in ["/a", "/b"] {
+            try await keep(path, count: 10_000)
+            fixture.advance(.seconds(1))
+        }
+        #expect(try await isStored("/a"))
+        try await keep("/c", count: 10_000)
+        #expect(try await isStored("/a"))
+        #expect(try await !isStored("/b"))
+        #expect(try await isStored("/c"))
+        #expect(try await isStored("/other", for: other))
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test func `What is larger than the capacity, or may not be reused, is not stored`() async throws {
+        try await keep("/a", count: 60_000)
+        #expect(try await !isStored("/a"))
+        let task = try await claimed()[0]
+        _ = try await ask(task, "/b")
+        try await land(task, landing("/b", isReusable: false))
+        #expect(try await !isStored("/b"))
+        #expect(try await store.tasks.read(task).result?.cacheStatus == nil)
+        #expect(try await store.cache.usage(of: app).entries == 0)
+    }
+
+    @Test func `An entry is removed by its URL, and all with their app`() async throws {
+        for path in ["/a", "/b"] { try await keep(path, count: 10) }
+        _ = try await store.cache.empty(of: app, url: "https://origin.example/a", at: fixture.now)
+        #expect(try await !isStored("/a"))
+        #expect(try await isStored("/b"))
+        _ = try await store.apps.delete(app)
+        try await fixture.clean()
+        #expect(try await store.cache.usage(of: app) == CacheRecord())
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test func `The same response again replaces the one before`() async throws {
+        for _ in 0..<3 {
+            let task = try await claimed()[0]
+            _ = try await ask(task, "/a", .reloadRevalidatingCacheData)
+            try await land(task, landing())
+        }
+        #expect(try await store.cache.usage(of: app).entries == 1)
+        try await expectSoundLedger(fixture)
+    }
+
+    // MARK: Single flight
+
+    @Test func `One task transfers, and the others share what it brings`() async throws {
+        let tasks = try await claimed(300)
+        #expect(try await ask(tasks[0]).leads)
+        for task in tasks.dropFirst() {
+            guard case .follow = try await ask(task) else { throw Unexpected() }
+        }
+        let waiting = try await store.tasks.read(tasks[1])
+        #expect(waiting.phase == .following && waiting.leader?.number == 1)
+        #expect(waiting.leader?.session == session.identifier)
+        try await land(tasks[0], landing(isReusable: false))
+        // More than one commit releases: the rest are due at once.
+        #expect(try await store.tasks.nextDueTime() == Timestamp(milliseconds: 0))
+        _ = try await store.questions.expire(at: fixture.now, limit: 10)
+        let released = try await fixture.claim()
+        #expect(Set(released.map(\.id)) == Set(tasks.dropFirst()))
+        for task in released {
+            guard case .use(let stored, .collapsed) = try await ask(task.id) else { throw Unexpected() }
+            var result = TaskResult(progress: TaskProgress())
+            result.cacheStatus = .collapsed
+            let content = NewContent(
+                storage: .cached(stored.row), length: stored.length,
+                digest: ContentDigest(algorithm: .sha256, value: stored.digest))
+            try await fixture.settle(Settlement(task: task.id, .completed(.succeeded, result, content)))
+        }
+        let usage = try await store.cache.usage(of: app)
+        #expect(usage.collapsed == 299 && usage.entries == 0)
+        #expect(try await fixture.refresh(session).counts.succeeded == 300)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test func `Other requests, other apps and the policy that reloads are not held up`() async throws {
+        let tasks = try await claimed(2)
+        let foreign = try await claimed(in: try await fixture.makeSession())[0]
+        #expect(try await ask(tasks[0]).leads)
+        #expect(try await ask(tasks[1], "/b").leads)
+        #expect(try await ask(foreign).leads)
+    }
+
+    /// Two tasks, of which the second follows the first.
+    private func pair() async throws -> (leader: TaskID, follower: TaskID) {
+        let tasks = try await claimed(2)
+        #expect(try await ask(tasks[0]).leads)
+        guard case .follow = try await ask(tasks[1]) else { throw Unexpected() }
+        return (tasks[0], tasks[1])
+    }
+
+    private static func progress(_ offset: Int64) -> TaskProgress {
+        var progress = TaskProgress()
+        progress.kept = .file(ResumePoint { $0.offset = offset }, source: 0)
+        return progress
+    }
+
+    private func expectTakeover(of task: TaskID, from leader: TaskID, file: String? = nil) async throws {
+        let claimed = try await fixture.claim()
+        #expect(claimed.map(\.id) == [task])
+        #expect(claimed.first?.progress.adoptedFile == file)
+        if let file { #expect(try await store.files.isNeeded(file: file)) }
+        #expect(try await ask(task).leads)
+        try await land(task, landing())
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test func `A cancelled leader passes its bytes on once its transfer has ended`() async throws {
+        let (leader, follower) = try await pair()
+        _ = try await store.tasks.command(.cancel(reason: nil), task: leader, at: fixture.now)
+        #expect(try await fixture.claim().isEmpty)
+        let aftermath = try await fixture.settle(Settlement(task: leader, .interrupted(Self.progress(1000))))
+        #expect(aftermath.filesToRemove == [])
+        try await expectTakeover(of: follower, from: leader, file: "partial/\(leader.rawValue)")
+    }
+
+    @Test func `A suspended leader passes its bytes on, and follows when it is resumed`() async throws {
+        let (leader, follower) = try await pair()
+        _ = try await store.tasks.command(.suspend, task: leader, at: fixture.now)
+        try await fixture.settle(Settlement(task: leader, .interrupted(Self.progress(1000))))
+        #expect(try await fixture.claim().map(\.id) == [follower])
+        #expect(try await ask(follower).leads)
+        _ = try await store.tasks.command(.resume, task: leader, at: fixture.now)
+        #expect(try await fixture.claim().map(\.id) == [leader])
+        guard case .follow = try await ask(leader) else { throw Unexpected() }
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test func `A leader that fails for itself passes its bytes on`() async throws {
+        let (leader, follower) = try await pair()
+        var result = TaskResult(progress: Self.progress(1000))
+        result.error = TaskError(.dataLengthExceedsMaximum)
+        try await fixture.settle(
+            Settlement(task: leader, .completed(.failed, result, nil), leavesPartialFile: true))
+        try await expectTakeover(of: follower, from: leader, file: "partial/\(leader.rawValue)")
+    }
+
+    @Test func `A leader that waits for its next attempt stays the leader`() async throws {
+        let (leader, _) = try await pair()
+        try await fixture.settle(
+            Settlement(
+                task: leader,
+                .retry(at: fixture.now + .seconds(1), waitsForConnectivity: false, Self.progress(10))))
+        fixture.advance(.seconds(2))
+        #expect(try await fixture.claim().map(\.id) == [leader])
+        #expect(try await ask(leader).leads)
+    }
+
+    @Test func `The leader's own digest does not matter to its followers`() async throws {
+        let (leader, follower) = try await pair()
+        var settlement = Settlement(
+            task: leader, .retry(at: fixture.now, waitsForConnectivity: false, TaskProgress()))
+        settlement.landing = landing(isReusable: false)
+        try await fixture.settle(settlement)
+        #expect(Set(try await fixture.claim().map(\.id)).contains(follower))
+        guard case .use(_, .collapsed) = try await ask(follower) else { throw Unexpected() }
+        try await fixture.settle(fixture.completion(follower))
+        #expect(try await store.cache.usage(of: app).entries == 0)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test func `A follower that may not reuse the response transfers for itself, as soon as that is known`()
+        async throws
+    {
+        let tasks = try await claimed(3)
+        #expect(try await ask(tasks[0]).leads)
+        for (task, policy) in [(tasks[1], CachePolicy.useProtocolCachePolicy), (tasks[2], .returnCacheDataElseLoad)] {
+            guard case .follow = try await ask(task, "/a", policy) else { throw Unexpected() }
+        }
+        var head = Settlement(task: tasks[0], .advanced(TaskProgress()))
+        head.isNotReusable = true
+        try await fixture.settle(head)
+        #expect(try await fixture.claim().map(\.id) == [tasks[1]])
+        guard case .load(nil, leads: false) = try await ask(tasks[1], "/a", .useProtocolCachePolicy) else {
+            throw Unexpected()
+        }
+        try await land(tasks[0], landing(isReusable: false))
+        #expect(try await fixture.claim().map(\.id) == [tasks[2]])
+        guard case .use(_, .collapsed) = try await ask(tasks[2]) else { throw Unexpected() }
+    }
+
+    @Test func `An error of the origin ends all`() async throws {
+        let (leader, follower) = try await pair()
+        try await land(leader, landing(status: 404), .httpError)
+        #expect(try await fixture.claim().map(\.id) == [follower])
+        guard case .use(let stored, .collapsed) = try await ask(follower) else { throw Unexpected() }
+        #expect(stored.cached.response.statusCode == 404)
+        try await fixture.settle(fixture.completion(follower, .httpError))
+        #expect(try await !isStored("/a"))
+    }
+
+    @Test func `A deleted session leaves its followers a leader`() async throws {
+        let other = try await fixture.makeSession(app: app)
+        let leader = try await claimed(in: other)[0]
+        #expect(try await ask(leader).leads)
+        let follower = try await claimed()[0]
+        guard case .follow = try await ask(follower) else { throw Unexpected() }
+        _ = try await store.sessions.forget(other.id, at: fixture.now)
+        try await fixture.clean()
+        try await fixture.clean()
+        try await expectTakeover(of: follower, from: leader)
+    }
+
+    @Test func `A follower that ends leaves the others as they are`() async throws {
+        let tasks = try await claimed(3)
+        for task in tasks { _ = try await ask(task) }
+        _ = try await store.tasks.command(.cancel(reason: nil), task: tasks[1], at: fixture.now)
+        _ = try await store.tasks.command(.suspend, task: tasks[2], at: fixture.now)
+        _ = try await store.tasks.command(.resume, task: tasks[2], at: fixture.now)
+        #expect(try await fixture.claim().map(\.id) == [tasks[2]])
+        guard case .follow = try await ask(tasks[2]) else { throw Unexpected() }
+        fixture.advance(.seconds(700_000))
+        _ = try await store.tasks.expire(at: fixture.now, limit: 10)
+        #expect(try await store.tasks.read(tasks[2]).result?.error?.code == .timedOut)
+        try await expectSoundLedger(fixture)
+    }
+}
+
+extension CacheAnswer {
+    fileprivate var leads: Bool { if case .load(_, leads: true) = self { true } else { false } }
+}
