@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-all sanitize soak storm demo cluster-demo simulate bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
+.PHONY: help run build test test-all sanitize fuzz soak storm torture demo cluster-demo simulate bench bench-quick check-api check-recipes check-tls check-deploy deb release container-check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ sanitize: ## All tests under ThreadSanitizer and AddressSanitizer, their service
 	@scripts/install-packages build test
 	@exec scripts/sanitize $(KIND) $(if $(ONLY),'^($(ONLY))\.')
 
+fuzz: ## libFuzzer on each parser of bytes from outside, two minutes each (ONLY="json url" chooses; SECONDS=600)
+	@scripts/install-packages build
+	@exec scripts/fuzz $(or $(SECONDS),120) $(ONLY)
+
 # Suites that do more when SOAK=1.
 SOAKING = LaunchModelTests|LaunchStormTests|EnduranceTests|ClusterStormTests
 
@@ -41,6 +45,10 @@ soak: ## The long tests at full scale: storms, kills, crowds (ONLY=LaunchStormTe
 storm: ## A model of the API against the service, origins that misbehave, and kills (SECONDS=60; SEED=x repeats the choices of a run)
 	@scripts/install-packages storm
 	@exec scripts/storm --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
+
+torture: ## Each call of the service on its files fails once, and kills it once, in eleven sequences (hours; QUICK=1: minutes)
+	@scripts/install-packages torture
+	@exec scripts/torture $(if $(QUICK),--quick)
 
 simulate: ## The service, SQLite and libcurl on one thread, in an order that a seed decides: crashes, disks, origins (SEEDS=1000 FIRST=1; SEED=x repeats one with its trace)
 	@scripts/install-packages build

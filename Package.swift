@@ -138,6 +138,12 @@ let package = Package(
                 "API", "Wire", "HTTPServer", "Service", "Transfers", "Store", "Launches", "Base", "Core", "Formats",
                 "TestSupport",
             ]),
+        tests(
+            "FuzzTests",
+            [
+                "API", "URLSessionClient", "Buckets", "HTTPServer", "TransferEngine", "WireMapping", "Wire", "Base",
+                "Core", "Formats",
+            ]),
         tests("TestSupportTests", ["TestSupport", "Base", "Core"]),
         tests("SystemTests", ["TestSupport", "Store", "Base", "Core", "Formats", "Wire", "CCrypto"]),
     ]

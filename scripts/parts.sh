@@ -1,7 +1,7 @@
 # The parts of the tests, for the scripts that run them. To be sourced.
 
 # Each test target belongs to one part; scripts/check-walls holds the list to Package.swift.
-parts=('Core|Base|Wire|WireMapping|TestSupport' 'Files|SQL|Buckets' Store HTTPServer TransferEngine 'Service|Launches' API
+parts=('Core|Base|Wire|WireMapping|TestSupport|Fuzz' 'Files|SQL|Buckets' Store HTTPServer TransferEngine 'Service|Launches' API
     URLSessionClient System)
 
 # Suites of the whole service whose outcome may depend on the engine of the store.

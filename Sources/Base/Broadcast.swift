@@ -63,7 +63,7 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
 
         deinit { broadcast.end(number, of: key) }
 
-        /// Wakes this watch alone.
+        /// Wakes this watch only.
         package func wake() { bell.ring() }
 
         /// Waits for a signal since the start of the watch or the last wait, like ``Doorbell/wait(until:)``.

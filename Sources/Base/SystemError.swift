@@ -13,6 +13,9 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether the disk or the quota is full.
     package var isFull: Bool { errno == ENOSPC || errno == EDQUOT }
 
+    /// Whether the machine is at fault, not the path that was named: another try may succeed.
+    package var isOfMachine: Bool { [EIO, EINTR, EAGAIN, ENOMEM, EMFILE, ENFILE, ESHUTDOWN].contains(errno) }
+
     /// Whether the disk queue was closed, because the service stops.
     package var isOfShutdown: Bool { errno == ESHUTDOWN }
 

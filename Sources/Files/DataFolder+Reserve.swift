@@ -6,16 +6,15 @@ extension DataFolder {
     private static let reserve = "reserve"
     private static let reserveLength: Int64 = 8 << 20
 
-    /// Creates the reserve if it is missing and many times its size is free.
+    /// Creates the reserve if it is missing, or not whole because a kill came before its end, and many times its size is
+    /// free.
     package func keepReserve(within room: DiskRoom) async throws(SystemError) {
         let path = absolute(Self.reserve)
         guard room.left / 8 > Self.reserveLength else { return }
         try await disk.run { () throws(SystemError) in
-            guard access(path, F_OK) != 0 else { return }
-            let file = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-            guard file >= 0 else { throw SystemError("open", errno: errno) }
-            defer { close(file) }
-            let code = posix_fallocate(file, 0, off_t(Self.reserveLength))
+            let file = try OpenFile.open(path, O_WRONLY | O_CREAT)
+            guard try file.size() < Self.reserveLength else { return }
+            let code = posix_fallocate(file.descriptor, 0, off_t(Self.reserveLength))
             guard code == 0 else {
                 unlink(path)
                 throw SystemError("posix_fallocate", errno: code)

@@ -30,7 +30,7 @@ extension DiskQueue {
     }
 
     /// Moves the file `source` below `root`, atomically, and creates missing folders. Without `replace`, an existing
-    /// file fails with `EEXIST`.
+    /// file fails with `EEXIST`. The new name is durable after ``syncBeneath(root:path:)``.
     ///
     /// - Returns: False if the root is on another filesystem, so that a copy is needed.
     package func moveBeneath(
@@ -42,8 +42,6 @@ extension DiskQueue {
                 if errno == EXDEV { return false }
                 throw SystemError("renameat2", errno: errno)
             }
-            try Disk.syncFolder(folder)
-            try Disk.syncFolder(Disk.folder(of: source))
             return true
         }
     }
@@ -63,7 +61,8 @@ extension DiskQueue {
         return try await run { () throws(SystemError) in try target.inode() }
     }
 
-    /// Renames a file below `root`, atomically. Without `replace`, an existing file fails with `EEXIST`.
+    /// Renames a file below `root`, atomically. Without `replace`, an existing file fails with `EEXIST`. The new name is
+    /// durable after ``syncBeneath(root:path:)``.
     package func renameBeneath(
         root: String, from: String, to: String, replace: Bool
     ) async throws(SystemError) {
@@ -73,7 +72,14 @@ extension DiskQueue {
             guard clinux_rename(source.descriptor, oldName, target.descriptor, newName, replace ? 1 : 0) == 0 else {
                 throw SystemError("renameat2", errno: errno)
             }
-            try Disk.syncFolder(target)
+        }
+    }
+
+    /// Makes the name of a file below `root` durable.
+    package func syncBeneath(root: String, path: String) async throws(SystemError) {
+        try await run { () throws(SystemError) in
+            let folder = try Disk.split(path).folder
+            try Disk.syncFolder(Disk.openBeneath(root: root, path: folder, O_RDONLY | O_DIRECTORY))
         }
     }
 

@@ -296,8 +296,10 @@ struct JSONParser {
     mutating func take(name: String) -> Bool {
         var name = name
         return name.withUTF8 { name in
-            guard offset < bytes.count else { return false }
-            let first = bytes[offset] == UInt8(ascii: ",") ? offset + 2 : offset + 1
+            guard offset > 0, offset < bytes.count else { return false }
+            let isFirst = bytes[offset - 1] == UInt8(ascii: "{")
+            guard isFirst || bytes[offset] == UInt8(ascii: ",") else { return false }
+            let first = isFirst ? offset + 1 : offset + 2
             let last = first + name.count
             guard last + 1 < bytes.count, bytes[first - 1] == UInt8(ascii: "\""), bytes[last] == UInt8(ascii: "\""),
                 bytes[last + 1] == UInt8(ascii: ":")

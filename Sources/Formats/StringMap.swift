@@ -89,9 +89,9 @@ extension StringMap {
                 let _: String? = value.reject(String.kind, member.value)
                 continue
             }
-            if let rule, let detail = rule.names.fault(member.name) ?? rule.values.fault(text) {
-                value.report(detail)
-            }
+            if let rule, let detail = rule.names.fault(member.name) ?? rule.values.fault(text) { value.report(detail) }
+            // Unicode knows several forms of one name, of which a dictionary keeps one.
+            if rule != nil, map[member.name] != nil { value.report("This name stands here in another form already.") }
             map.append(member.name, text)
         }
         rule?.check(map, position)

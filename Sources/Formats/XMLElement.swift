@@ -178,8 +178,11 @@ private struct XMLParser {
     private func resolve(_ tag: String) throws(XMLError) -> (namespace: String, name: String) {
         let parts = tag.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let (prefix, name) = parts.count == 2 ? (parts[0], parts[1]) : ("", parts[0])
-        guard let namespace = scope.last(where: { $0.prefix == prefix })?.namespace, !name.isEmpty else {
+        guard let namespace = scope.last(where: { $0.prefix == prefix })?.namespace else {
             throw fault("A prefix is not declared.")
+        }
+        guard let first = name.utf8.first, beginsName(first), !name.utf8.contains(0x3A) else {
+            throw fault("A name is missing behind a prefix.")
         }
         return (namespace, name)
     }
@@ -187,9 +190,11 @@ private struct XMLParser {
     private mutating func name() throws(XMLError) -> String {
         let start = position
         while position < bytes.count, isNameByte(bytes[position]) { position += 1 }
-        guard position > start, !"-.0123456789".utf8.contains(bytes[start]) else { throw fault("A name is missing.") }
+        guard position > start, beginsName(bytes[start]) else { throw fault("A name is missing.") }
         return String(decoding: bytes[start..<position], as: UTF8.self)
     }
+
+    private func beginsName(_ byte: UInt8) -> Bool { isNameByte(byte) && !"-.:0123456789".utf8.contains(byte) }
 
     private func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
@@ -236,6 +241,8 @@ private struct XMLParser {
 
     /// The number of a character reference, without `&` and `;`.
     private static func number(_ body: String) -> UInt32? {
+        // A sign is no digit, and would be read.
+        guard !body.utf8.contains(UInt8(ascii: "+")) else { return nil }
         if body.hasPrefix("#x") { return UInt32(body.dropFirst(2), radix: 16) }
         return body.hasPrefix("#") ? UInt32(body.dropFirst()) : nil
     }

@@ -4,7 +4,7 @@ import TransferEngine
 import Transfers
 
 extension Service {
-    /// What the cache of an app holds, and how many bytes the caches of all apps may hold.
+    /// The size of an app's cache, and the capacity for the caches of all apps.
     package func cacheUsage(of app: AppID) async throws -> (record: CacheRecord, capacity: Int64) {
         (try await store.cache.usage(of: app), settings.cacheCapacity)
     }

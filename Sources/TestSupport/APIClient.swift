@@ -159,7 +159,7 @@ package struct APIClient: Sendable {
             try await onThread { try Self.read(HTTPReader(self.socket), method: self.method) }
         }
 
-        /// Reads the answer as it comes.
+        /// Reads the response as it arrives.
         package func follow() -> FollowedAnswer {
             FollowedAnswer { [self] note in
                 let reader = HTTPReader(socket)

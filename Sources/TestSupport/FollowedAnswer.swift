@@ -1,7 +1,7 @@
 import Base
 package import Core
 
-/// An answer that is read as it comes, on a thread of its own.
+/// A response that is read as it arrives, on its own thread.
 package final class FollowedAnswer: Sendable {
     package struct State: Sendable {
         package var status: Int?
@@ -11,7 +11,7 @@ package final class FollowedAnswer: Sendable {
         package var trailers = HTTPFields()
         /// Whether the body has its length, or its last chunk.
         package var isWhole = false
-        /// Whether nothing more comes.
+        /// Whether the response has ended.
         package var isOver = false
     }
 
@@ -25,16 +25,16 @@ package final class FollowedAnswer: Sendable {
         }
     }
 
-    /// What has come.
+    /// The received bytes.
     package var now: State { state.withLock { $0 } }
 
-    /// Waits until so many bytes of the body have come, and returns what has come.
+    /// Waits for a number of bytes of the body, and returns the received bytes.
     @discardableResult
     package func bytes(_ count: Int) async throws -> State {
         try await eventually("\(count) bytes of the answer") { now.body.count >= count ? now : nil }
     }
 
-    /// Waits for the end of the answer.
+    /// Waits for the end of the response.
     package func end() async throws -> State {
         try await eventually("the end of the answer") { now.isOver ? now : nil }
     }

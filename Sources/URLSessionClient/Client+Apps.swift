@@ -2,10 +2,10 @@ public import Wire
 
 /// The app itself and, with an operator's key, all apps.
 extension Client {
-    /// What the cache of the app behind the key holds, and what it saved.
+    /// The size and savings of the cache of the app behind the key.
     public func cacheUsage() async throws -> CacheUsage { try await send("GET", ["v1", "cache"]) }
 
-    /// Empties the cache of the app behind the key, or removes what is stored of one URL.
+    /// Empties the cache of the app behind the key, or removes the responses of one URL.
     public func emptyCache(of url: String? = nil) async throws {
         _ = try await exchange("DELETE", ["v1", "cache"], query: url.map { ["url": $0] } ?? [:])
     }

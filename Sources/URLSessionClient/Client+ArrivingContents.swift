@@ -5,9 +5,9 @@ import Wire
     import FoundationNetworking
 #endif
 
-/// What unfinished downloads have so far.
+/// The durable bytes of unfinished downloads.
 extension Client {
-    /// Hands on the bytes of a download from an offset to the end, as they become durable: the task need not be completed,
+    /// Passes on the bytes of a download from an offset to the end, as they become durable. The task may be unfinished,
     /// nor begun.
     ///
     /// Waits for as long as the task does. A connection that breaks is made again behind the last byte, and a service that
@@ -43,7 +43,7 @@ extension Client {
         }
     }
 
-    /// Begins to read from an offset to the end.
+    /// Reads from an offset to the end.
     private func follow(
         _ number: Int64, _ session: String, at offset: Int64, tag: String?
     ) async throws -> (AsyncThrowingStream<StreamedAnswer.Piece, any Error>.Iterator, tag: String?) {

@@ -17,7 +17,8 @@ package struct SavedName: Equatable, Sendable {
         while let end = scalars.last, end == " " || end == "." { scalars.removeLast() }
         guard !scalars.isEmpty else { return nil }
         // The end is kept, with the extension.
-        while scalars.reduce(0, { $0 + UTF8.width($1) }) > Self.longest { scalars.removeFirst() }
+        var length = scalars.reduce(0) { $0 + UTF8.width($1) }
+        while length > Self.longest, let first = scalars.popFirst() { length -= UTF8.width(first) }
         if scalars.first == ".", !isHidden { scalars[scalars.startIndex] = "_" }
         text = String(String.UnicodeScalarView(scalars))
     }

@@ -15,10 +15,6 @@ enum WebhookListener {
     /// Judges a request by its header fields, with names in lower case, and its body.
     typealias Respond = @Sendable ([String: String], [UInt8]) async -> LaunchReceiver.Response
 
-    /// The maximum size of a request's head and body in bytes.
-    private static let longestHead = 64 << 10
-    private static let longestBody = 8 << 20
-
     /// Listens on an IPv4 address.
     ///
     /// - Parameter port: The port; 0 selects a free one.
@@ -82,36 +78,18 @@ enum WebhookListener {
     }
 
     /// The header fields and the body; `nil` unless the request is a complete POST.
-    private static func request(_ connection: Int32) -> (fields: [String: String], body: [UInt8])? {
+    private static func request(_ connection: Int32) -> (headers: [String: String], body: [UInt8])? {
         var patience = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
-        var bytes: [UInt8] = []
-        var end: Int?
-        while end == nil, bytes.count < longestHead {
-            let searched = max(0, bytes.count - 3)
-            guard receive(connection, &bytes) else { return nil }
-            end = bytes[searched...].firstRange(of: Array("\r\n\r\n".utf8))?.upperBound
+        var request = ArrivingRequest()
+        while !request.isRefused {
+            let piece = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
+                count = max(0, recv(connection, buffer.baseAddress, buffer.count, 0))
+            }
+            guard !piece.isEmpty else { return nil }
+            if let complete = request.add(piece) { return complete }
         }
-        guard let end else { return nil }
-        let lines = String(decoding: bytes[..<end], as: UTF8.self).split(separator: "\r\n")
-        var fields: [String: String] = [:]
-        for line in lines.dropFirst() {
-            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            if parts.count == 2 { fields[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespaces) }
-        }
-        guard lines.first?.hasPrefix("POST ") == true, let length = fields["content-length"].flatMap({ Int($0) }),
-            (0...longestBody).contains(length)
-        else { return nil }
-        while bytes.count < end + length { guard receive(connection, &bytes) else { return nil } }
-        return (fields, Array(bytes[end..<end + length]))
-    }
-
-    private static func receive(_ connection: Int32, _ bytes: inout [UInt8]) -> Bool {
-        let piece = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
-            count = max(0, recv(connection, buffer.baseAddress, buffer.count, 0))
-        }
-        bytes += piece
-        return !piece.isEmpty
+        return nil
     }
 
     private static func answer(_ connection: Int32, _ response: LaunchReceiver.Response) {

@@ -1,4 +1,6 @@
 import Base
+import CLinux
+import Files
 import Glibc
 
 /// Small files that the service reads or creates at its start, and reads again on request.
@@ -19,14 +21,21 @@ enum LocalFile {
         return bytes
     }
 
-    /// Creates a file that only its owner may read, synced; an existing one stays.
-    ///
-    /// - Returns: Whether the file was created.
-    static func create(_ path: String, _ bytes: [UInt8]) -> Bool {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        return write(descriptor, bytes, bytes.count) == bytes.count && fsync(descriptor) == 0
+    /// Creates a file that only its owner may read; an existing one stays. The name appears with the whole, synced file:
+    /// the first bytes of a key would keep every later start from running.
+    static func create(_ path: String, _ bytes: [UInt8]) throws(SystemError) {
+        let partial = "\(path).partial"
+        unlink(partial)
+        defer { unlink(partial) }
+        let file = try OpenFile.open(partial, O_WRONLY | O_CREAT | O_EXCL)
+        try file.write(bytes, at: 0)
+        try file.sync()
+        guard clinux_rename(AT_FDCWD, partial, AT_FDCWD, path, 0) == 0 || errno == EEXIST else {
+            throw SystemError("rename", errno: errno)
+        }
+        let name = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let folder = try OpenFile.open(name, O_RDONLY | O_DIRECTORY)
+        guard fsync(folder.descriptor) == 0 else { throw SystemError("fsync", errno: errno) }
     }
 
     /// The absolute path, relative to the working folder.

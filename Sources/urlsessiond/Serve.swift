@@ -166,7 +166,7 @@ struct Serve {
     private func location() throws(Failure) -> Store.Location {
         guard let server = configuration.server else { return .file(Self.databasePath(configuration)) }
         let path = "\(configuration.dataFolder)/node"
-        if LocalFile.read(path) == nil { _ = LocalFile.create(path, Array((RandomBytes.make(9).base62 + "\n").utf8)) }
+        if LocalFile.read(path) == nil { try? LocalFile.create(path, Array((RandomBytes.make(9).base62 + "\n").utf8)) }
         guard let bytes = LocalFile.read(path), !bytes.isEmpty else {
             throw Failure(text: "\(path): the node's name cannot be read: \(String(cString: strerror(errno)))")
         }

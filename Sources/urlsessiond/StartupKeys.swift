@@ -7,12 +7,15 @@ struct StartupKeys {
     var masterKey: [UInt8]
     /// The path of an admin key that was created by this start.
     let newAdminKey: String?
-    /// The path of a master key that was created by this start.
+    /// The path of a master key that was created by this start, for a database that may have another one.
     private let newMasterKey: String?
 
     init(_ configuration: Configuration) throws(Serve.Failure) {
         try Self.refuseNewMasterKey(configuration)
-        newMasterKey = access(configuration.masterKeyFile, F_OK) == 0 ? nil : configuration.masterKeyFile
+        // A database that this start creates has no other key. If the creation fails, the next start needs this one.
+        let createsDatabase = configuration.server == nil && access(Serve.databasePath(configuration), F_OK) != 0
+        newMasterKey =
+            createsDatabase || access(configuration.masterKeyFile, F_OK) == 0 ? nil : configuration.masterKeyFile
         masterKey = try Self.masterKey(configuration.masterKeyFile)
         let isNew = !configuration.isDevelopment && access(configuration.adminKeyFile, F_OK) != 0
         newAdminKey = isNew ? configuration.adminKeyFile : nil
@@ -59,7 +62,13 @@ struct StartupKeys {
 
     /// The first line of a key file, which is created if it is missing.
     private static func text(_ path: String, make: () -> String) throws(Serve.Failure) -> String {
-        if LocalFile.read(path) == nil, errno == ENOENT { _ = LocalFile.create(path, Array((make() + "\n").utf8)) }
+        if LocalFile.read(path) == nil, errno == ENOENT {
+            do throws(SystemError) {
+                try LocalFile.create(path, Array((make() + "\n").utf8))
+            } catch {
+                throw Serve.Failure(text: "\(path): cannot be made: \(error)")
+            }
+        }
         guard let bytes = LocalFile.read(path) else {
             throw Serve.Failure(text: "\(path): cannot be read: \(String(cString: strerror(errno)))")
         }

@@ -210,7 +210,7 @@ import Testing
     @Test func `Enumerations in responses are described as open`() {
         let (sent, received) = (reachable(.request), reachable(.response))
         for (name, schema) in schemas where schema.has("enum") && received.contains(name) {
-            let rest = sent.contains(name) ? " to responses; requests accept only" : "; a client passes over those"
+            let rest = sent.contains(name) ? " to responses; requests accept only" : "; a client ignores"
             #expect(schema["description"].string?.contains("Further values may be added\(rest)") == true, "\(name)")
         }
     }

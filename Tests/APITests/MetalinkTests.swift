@@ -53,7 +53,8 @@ struct MetalinkTests {
     @Test(arguments: [
         "", "<a>", "<a></b>", "<a b=c/>", "<a b='1' b='2'/>", "<a>&unknown;</a>", "<a>&#0;</a>", "<a/><b/>", "x<a/>",
         "<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><a>&e;</a>", "<p:a/>", "<a", "<a><!-- ", "<a>\u{1}</a>",
-        "<?xml version='1.0' encoding='ISO-8859-1'?><a/>", "<a>&#xD800;</a>", "<a b='<'/>",
+        "<?xml version='1.0' encoding='ISO-8859-1'?><a/>", "<a>&#xD800;</a>", "<a b='<'/>", "<a>&#+65;</a>",
+        "<a>&#x+41;</a>", "<a:b:c xmlns:a='d'/>", "<a:1 xmlns:a='d'/>", "<:a/>",
     ])
     func `A document that is not well-formed or has a document type is refused`(text: String) {
         #expect(throws: XMLError.self) { try XMLElement(parsing: Array(text.utf8)) }

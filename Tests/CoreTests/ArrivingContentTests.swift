@@ -3,7 +3,7 @@ import Testing
 
 @testable import Core
 
-/// A content of 100 bytes, or of a length that nobody knows, of which some ranges have arrived.
+/// A content of 100 bytes, or of unknown length, of which some ranges have arrived.
 @Suite struct ArrivingContentTests {
     private static let tag = "\"v\""
 
@@ -24,12 +24,12 @@ import Testing
             ("bytes=99-", [0..<10], .wait(for: 99)), ("bytes=100-", [], .unsatisfiable(total: 100)),
             ("bytes=-0", [], .unsatisfiable(total: 100)), ("bytes=0-1,3-4", [], .wait(for: 0)),
             ("bytes=9-5", [0..<10], .send(.init(first: 0, end: 100, contentRange: nil))),
-            // All of it: its last byte is withheld until the task has succeeded.
+            // The whole content: its last byte is withheld until the task has succeeded.
             (nil, [0..<100], .send(.init(first: 0, end: 100, contentRange: nil))),
             ("bytes=99-", [0..<100], .wait(for: 99)), ("bytes=99-", [0..<50, 50..<100], .wait(for: 99)),
             ("bytes=98-", [0..<100], part(98, 99, "100", end: 100)),
         ] as [(String?, [Range<Int64>], ArrivingAnswer)])
-    func `Of a known length every range is answered as soon as its first byte has arrived`(
+    func `A range of a content of known length is answered as soon as its first byte has arrived`(
         _ range: String?, _ arrived: [Range<Int64>], _ answer: ArrivingAnswer
     ) {
         let content = ArrivingContent(version: 1, total: 100, arrived)
@@ -48,7 +48,7 @@ import Testing
             ("bytes=-5", [0..<10], .wait(for: nil)), ("bytes=-0", [0..<10], .wait(for: nil)),
             ("items=1-2", [0..<10], .send(.init(first: 0, end: nil, contentRange: nil))),
         ] as [(String?, [Range<Int64>], ArrivingAnswer)])
-    func `Of an unknown length a range tells no total, and the largest number follows to the end`(
+    func `A range of a content of unknown length has no total, and the largest position continues to the end`(
         _ range: String?, _ arrived: [Range<Int64>], _ answer: ArrivingAnswer
     ) {
         let content = ArrivingContent(version: 1, total: nil, arrived)
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: [100, nil] as [Int64?])
-    func `A range of another version counts for nothing`(total: Int64?) {
+    func `A range of another version is ignored`(total: Int64?) {
         let content = ArrivingContent(version: 1, total: total, [0..<10])
         func decide(_ ifRange: String?) -> ArrivingAnswer {
             ArrivingAnswer.decide(content, range: "bytes=5-6", ifRange: ifRange, entityTag: Self.tag)
@@ -65,18 +65,18 @@ import Testing
         #expect(decide("\"other\"") == .send(.init(first: 0, end: total, contentRange: nil)))
     }
 
-    @Test func `Where nothing can be read before the end everything waits`() {
+    @Test func `Requests wait for the end if no byte can be read before`() {
         #expect(ArrivingAnswer.decide(nil, range: "bytes=500-") == .wait(for: nil))
     }
 
-    @Test func `What can be read ends at the first gap`() {
+    @Test func `The readable bytes end at the first gap`() {
         let content = ArrivingContent(version: 1, total: 100, [0..<10, 10..<20, 30..<100])
         #expect([0, 5, 15, 20, 29, 30, 99].map { content.end(from: $0) } == [20, 20, 20, nil, nil, 100, 100])
         let whole = ArrivingContent(version: 1, total: 100, [0..<30, 30..<100])
         #expect([0, 98, 99].map { whole.end(from: $0) } == [99, 99, nil])
     }
 
-    @Test func `The progress of a task tells what is on disk, and no piece that is not verified`() {
+    @Test func `The progress of a task has the bytes on disk, without unverified pieces`() {
         var progress = TaskProgress()
         progress.version = 7
         #expect(ArrivingContent(progress) == nil, "bytes that cannot be resumed are not stored")

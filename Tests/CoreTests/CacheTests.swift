@@ -93,7 +93,7 @@ import Testing
             request: fields(["Cache-Control": "min-fresh=50"]), fresh: 10),
     ]
 
-    @Test(arguments: freshness) func `Freshness ends when the rule says`(_ row: Freshness) throws {
+    @Test(arguments: freshness) func `Freshness ends at the time that the rules determine`(_ row: Freshness) throws {
         let response = try #require(
             CachedResponse(
                 TaskResponse { $0.statusCode = 200 }, row.fields, to: HTTPFields(), requestedAt: now, receivedAt: now))
@@ -113,7 +113,7 @@ import Testing
         #expect(!response.isFresh(for: HTTPFields(), at: now) && response.conditions != nil)
     }
 
-    // MARK: What is stored
+    // MARK: Storing
 
     @Test(arguments: [
         (fields([:]), fields([:]), true), (fields(["Cache-Control": "private"]), fields([:]), true),
@@ -126,7 +126,7 @@ import Testing
         // Shared caches need permission for these; a private one does not.
         (fields([:]), fields(["Authorization": "Bearer x"]), true),
         (fields(["Vary": String(repeating: "a", count: 9000)]), fields([:]), false),
-    ]) func `Only what may be reused is stored`(_ response: HTTPFields, _ request: HTTPFields, _ isStored: Bool) {
+    ]) func `Only reusable responses are stored`(_ response: HTTPFields, _ request: HTTPFields, _ isStored: Bool) {
         let head = TaskResponse { $0.statusCode = 200 }
         let cached = CachedResponse(head, response, to: request, requestedAt: now, receivedAt: now)
         #expect((cached != nil) == isStored)
@@ -240,7 +240,7 @@ import Testing
         return CacheKey(url, headers, cookies: cookies, credential: credential, configuration)
     }
 
-    @Test func `Whoever gets another answer has another key`() {
+    @Test func `Requests with different identities have different keys`() {
         let keys = [
             Self.key(), Self.key(Self.fields(["Authorization": "Bearer x"])), Self.key(Self.fields(["Cookie": "a=b"])),
             Self.key(cookies: ["a=b"]), Self.key(credential: "a=b"),
@@ -251,7 +251,7 @@ import Testing
         #expect(Set(keys).count == keys.count)
     }
 
-    @Test func `Fields that only Vary may name, and pins of other hosts, are no part of the key`() {
+    @Test func `Fields that only Vary may name, and pins of other hosts, are not part of the key`() {
         #expect(Self.key(Self.fields(["Accept": "a"])) == Self.key())
         #expect(Self.key { $0.pinnedPublicKeys = ["other.example": ["x"]] } == Self.key())
     }

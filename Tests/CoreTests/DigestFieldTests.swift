@@ -30,6 +30,7 @@ import struct TestSupport.SeededGenerator
 
     @Test(arguments: [
         "sha-256", "sha-256=abc", "sha-256=:\(text)", "sha-256=:AAAA:", "sha-256=:\(text):x", "sha-256=:\(text):,",
+        "sha-256=:\(text): x",
         "SHA-256=:\(text):", "sha-256=:!\(text.dropFirst()):", "=:\(text):", "sha-256=\"\(text)\"", ",", "a=\"x",
         "sha-512=:\(text):", "sha-256=:\(text)=:", "sha-256 =:\(text):",
     ])

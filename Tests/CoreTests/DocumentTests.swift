@@ -22,8 +22,12 @@ import Testing
             #expect(throws: JSONError.self) { try ContentDigest(atRest: Array(whole[..<end])) }
         }
         #expect(throws: JSONError.self) { try ContentDigest(atRest: whole + whole) }
-        let wrong = #"{"algorithm":"sha-512","value":12}"#
-        #expect(throws: JSONError.self) { try ContentDigest(atRest: Array(wrong.utf8)) }
+        for wrong in [
+            #"{"algorithm":"sha-512","value":12}"#, #"{"algorithm":"sha-512""value":"0a"}"#,
+            #"{,"algorithm":"sha-512","value":"0a"}"#,
+        ] {
+            #expect(throws: JSONError.self) { try ContentDigest(atRest: Array(wrong.utf8)) }
+        }
     }
 
     @Test func `A retry policy is a name or an object`() throws {

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import Core
@@ -56,6 +57,24 @@ import Testing
         }
         #expect(FileName.safe(String(repeating: "x", count: 10_240))?.utf8.count == 255)
         #expect(FileName.safe("a." + String(repeating: "x", count: 300))?.utf8.count == 255)
+        let cut = String(repeating: "a", count: 253)
+        #expect(FileName.safe(cut + ". " + String(repeating: "x", count: 20)) == cut)
+    }
+
+    @Test func `A field full of spaces costs no more than others`() {
+        func seconds(_ name: String) -> Double {
+            func now() -> Double {
+                var time = timespec()
+                clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+                return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+            }
+            let began = now()
+            #expect(FileName.safe(name)?.utf8.last == 0x78)
+            return now() - began
+        }
+        let count = 500_000
+        let plain = seconds(String(repeating: "é", count: count) + ".x")
+        #expect(seconds(String(repeating: " ", count: count) + "x") < 5 * plain)
     }
 
     @Test(

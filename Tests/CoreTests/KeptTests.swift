@@ -45,7 +45,7 @@ struct KeptTests {
         #expect(other == .parts(upload, nil) && other.count == nil)
     }
 
-    @Test func `Nothing is kept without a resume point`() {
+    @Test func `No bytes are kept without a resume point`() {
         var kept = Kept.none
         kept.reach(5, digest: nil)
         kept.keep(SegmentRecord(total: 5))

@@ -59,7 +59,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `What a reader waits for is fetched next, in the order of the readers`() {
+    func `The bytes that a reader waits for are fetched next, in the order of the readers`() {
         var plan = plan(64 * mebibyte)
         _ = plan.adopt(1, of: 0, at: 0)
         #expect(plan.want(60 * mebibyte + 5).isEmpty, "another connection may begin at once")
@@ -71,7 +71,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `Where no connection is free the one with the most to do gives way`() {
+    func `If no connection is free, the one with the longest segment is shortened`() {
         var plan = plan(64 * mebibyte, limit: 2)
         _ = plan.adopt(1, of: 0, at: 0)
         let second = plan.assign(2, to: 0)?.bytes
@@ -85,7 +85,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `A connection leaves what a reader waits for to another, unless it is about to fetch it`() {
+    func `A connection leaves the bytes that a reader waits for to another, unless it is about to fetch them`() {
         var plan = plan(64 * mebibyte)
         _ = plan.adopt(1, of: 0, at: 0)
         #expect(plan.want(mebibyte / 2).isEmpty)
@@ -99,7 +99,7 @@ struct SegmentationTests {
     }
 
     @Test
-    func `What a reader waits for begins with a piece, and is forgotten beyond a number`() {
+    func `The bytes that a reader waits for begin at a piece, and requests beyond a number are dropped`() {
         var plan = plan(640 * mebibyte, limit: 200, pieces: 3 * mebibyte)
         for offset in 1...70 { #expect(plan.want(Int64(offset) * 9 * mebibyte).isEmpty) }
         #expect(plan.assign(1, to: 0)?.bytes.lowerBound == 7 * 9 * mebibyte)

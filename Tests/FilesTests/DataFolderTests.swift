@@ -30,6 +30,14 @@ import Testing
         #expect(try await folder.unstagedFiles(in: area) == [kept])
     }
 
+    @Test func `A reserve that a kill cut short is completed`() async throws {
+        let room = DiskRoom(floor: 0)
+        room.note(free: 1 << 40, size: 1 << 40, writtenBefore: 0)
+        files.write([1], to: "reserve")
+        try await folder.keepReserve(within: room)
+        #expect(fileLength(files.file("reserve")) == 8 << 20)
+    }
+
     @Test func `A copy without room leaves no file`() async throws {
         let room = DiskRoom(floor: 0)
         room.note(free: 1, size: 100, writtenBefore: 0)

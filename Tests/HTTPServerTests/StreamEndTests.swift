@@ -2,9 +2,9 @@ import HTTPServer
 import TestSupport
 import Testing
 
-/// What follows a chunked body.
+/// Trailer fields of a chunked body.
 struct StreamEndTests {
-    @Test func `Fields may follow the last chunk, on a connection that stays`() async throws {
+    @Test func `Trailer fields may follow the last chunk, on a connection that is kept`() async throws {
         let route = Route("GET", "/x") { _ in
             HTTPResponse(
                 status: 200,
@@ -25,7 +25,7 @@ struct StreamEndTests {
         }
     }
 
-    @Test func `A chunked body that breaks off has no last chunk`() async throws {
+    @Test func `An interrupted chunked body has no last chunk`() async throws {
         struct Broken: Error {}
         let route = Route("GET", "/x") { _ in
             HTTPResponse(

@@ -36,7 +36,7 @@ struct CacheTests {
 
     // MARK: The cache
 
-    @Test func `A fresh response is used, a stale one is confirmed, and by default nothing is`() async throws {
+    @Test func `A fresh response is used, a stale one is revalidated, and by default none is reused`() async throws {
         try await ServiceStage.run { stage in
             stage.origin.serve("/fresh", Self.resource(["Cache-Control": "max-age=600"]))
             stage.origin.serve("/stale", Self.resource())
@@ -63,7 +63,7 @@ struct CacheTests {
         }
     }
 
-    @Test func `Each policy does what it says`() async throws {
+    @Test func `Each policy has its documented effect`() async throws {
         try await ServiceStage.run { stage in
             stage.origin.serve("/a", Self.resource())
             let url = stage.origin.url("/a")
@@ -101,7 +101,7 @@ struct CacheTests {
         }
     }
 
-    @Test func `What varies is used for the same fields alone`() async throws {
+    @Test func `A response with Vary is reused only for the same fields`() async throws {
         try await ServiceStage.run { stage in
             stage.origin.serve("/a", Self.resource(["Vary": "X-Kind", "Cache-Control": "max-age=600"]))
             let session = try await session(stage)
@@ -114,7 +114,7 @@ struct CacheTests {
         }
     }
 
-    @Test func `Another credential, and another app, ask the origin`() async throws {
+    @Test func `Requests with another credential, or of another app, are sent to the origin`() async throws {
         try await ServiceStage.run { stage in
             stage.origin.serve("/a", Self.resource(["Cache-Control": "max-age=600"]))
             let url = stage.origin.url("/a")
@@ -131,7 +131,7 @@ struct CacheTests {
         }
     }
 
-    @Test func `A destination gets a copy, which the app may change`() async throws {
+    @Test func `A destination gets a copy that the app may change`() async throws {
         try await ServiceStage.run { stage in
             stage.origin.serve("/a", Self.resource(["Cache-Control": "max-age=600"]))
             let session = try await session(stage)
@@ -148,7 +148,7 @@ struct CacheTests {
         }
     }
 
-    @Test func `A stored response that is not the expected one is fetched again`() async throws {
+    @Test func `A content is fetched again if the stored response has another digest`() async throws {
         try await ServiceStage.run { stage in
             stage.origin.serve("/a", Self.resource(seed: 2))
             let session = try await session(stage, .returnCacheDataElseLoad)
@@ -167,7 +167,7 @@ struct CacheTests {
 
     // MARK: Single flight
 
-    @Test func `Two hundred tasks at once fetch a file once`() async throws {
+    @Test func `Two hundred concurrent tasks fetch a file once`() async throws {
         try await ServiceStage.run { stage in
             let gate = Gate()
             stage.origin.serve("/a", Self.resource(), turns: [[.holdBody(after: 100_000, gate)]])
@@ -209,7 +209,7 @@ struct CacheTests {
     }
 
     @Test(arguments: [TaskCommand.cancel(reason: nil), .suspend])
-    func `A follower goes on with the bytes of a leader that is stopped`(_ command: TaskCommand) async throws {
+    func `A follower resumes from the bytes of a stopped leader`(_ command: TaskCommand) async throws {
         try await ServiceStage.run { stage in
             let gate = Gate()
             defer { gate.open() }
@@ -227,11 +227,11 @@ struct CacheTests {
         }
     }
 
-    @Test func `A follower goes on with the bytes of a leader that may not have as many`() async throws {
+    @Test func `A follower resumes from the bytes of a leader that exceeds its limit`() async throws {
         try await ServiceStage.run { stage in
             let gate = Gate()
             defer { gate.open() }
-            // Without a length the limit is met by the bytes.
+            // Without a length the received bytes reach the limit.
             let (_, leader, follower) = try await pair(stage, gate, [.chunked(size: 65_536)]) {
                 $0.maximumContentLength = Int64(Self.size) - 1
             }
@@ -243,7 +243,7 @@ struct CacheTests {
         }
     }
 
-    @Test func `A leader whose own digest does not fit leaves its bytes to its followers`() async throws {
+    @Test func `A leader with another expected digest leaves its bytes to its followers`() async throws {
         try await ServiceStage.run { stage in
             let gate = Gate()
             defer { gate.open() }
@@ -260,7 +260,7 @@ struct CacheTests {
         }
     }
 
-    @Test func `What may not be reused is fetched by each`() async throws {
+    @Test func `Each task fetches a response that may not be reused`() async throws {
         try await ServiceStage.run { stage in
             let gate = Gate()
             defer { gate.open() }
@@ -273,7 +273,7 @@ struct CacheTests {
             let follower = try await stage.create(.download, "GET", stage.origin.url("/a"), in: session)
             _ = try await stage.task(follower, reaches: .following)
             head.open()
-            // The leader's body has not come yet.
+            // The leader's body has not arrived yet.
             try await expect(stage.completed(follower), nil, stage)
             gate.open()
             try await expect(stage.completed(leader), nil, stage)
@@ -281,7 +281,7 @@ struct CacheTests {
         }
     }
 
-    @Test func `An error of the origin ends all who wait`() async throws {
+    @Test func `An error of the origin ends all followers`() async throws {
         try await ServiceStage.run { stage in
             let gate = Gate()
             defer { gate.open() }
@@ -305,7 +305,7 @@ struct CacheTests {
         }
     }
 
-    @Test func `Without a capacity nothing is reused, and tasks at once still share`() async throws {
+    @Test func `Without a capacity no response is reused, but concurrent tasks still share a transfer`() async throws {
         try await ServiceStage.run(configured: { $0.cacheCapacity = 0 }) { stage in
             let gate = Gate()
             defer { gate.open() }
@@ -318,7 +318,7 @@ struct CacheTests {
         }
     }
 
-    @Test func `A restart finds the cache, and the bytes of a leader`() async throws {
+    @Test func `The cache and the bytes of a leader survive a restart`() async throws {
         let (folder, origin) = (TemporaryFolder(), try OriginServer())
         origin.serve("/a", Self.resource(["Cache-Control": "max-age=600"]))
         try await ServiceStage.run(folder: folder, origin: origin) { stage in

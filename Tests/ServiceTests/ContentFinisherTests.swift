@@ -25,7 +25,7 @@ struct ContentFinisherTests {
                 contentRetention: .seconds(1), unacknowledgedRetention: .seconds(1),
                 presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),
             log: .none, onFatalError: { preconditionFailure("\($0)") })
-        return (ContentFinisher(store: store, folder: data, settings: settings), engine)
+        return (ContentFinisher(store: store, folder: data, settings: settings, log: .none), engine)
     }
 
     private func task(_ change: (inout TaskSpecification) -> Void = { _ in }) -> ClaimedTask {

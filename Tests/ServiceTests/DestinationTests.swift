@@ -46,7 +46,7 @@ struct DestinationTests {
             disk = try DiskQueue(threads: 1)
             finisher = ContentFinisher(
                 store: stage.service.store, folder: DataFolder(path: stage.folder.file("data"), disk: disk),
-                settings: stage.service.settings)
+                settings: stage.service.settings, log: .none)
             stage.folder.write(content, to: "data/partial/\(task.id.rawValue)")
         }
 

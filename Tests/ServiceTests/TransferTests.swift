@@ -106,7 +106,7 @@ struct TransferTests {
         #expect(Self.feed(&stopped, .consulted(.load(confirming: nil, leads: true))) == "ready settle")
     }
 
-    @Test func `Interrupted segments go on once the store was consulted`() throws {
+    @Test func `Interrupted segments resume after the store was consulted`() throws {
         var progress = TaskProgress()
         let record = SegmentRecord {
             $0.total = 40 << 20
@@ -131,7 +131,7 @@ struct TransferTests {
             Self.feed(&transfer, .authorized(Access.Found())) == "segmented resumeSegments show widenLater widen")
     }
 
-    @Test func `Requests with conditions or ranges of their own, uploads and objects consult no cache`() throws {
+    @Test func `Requests with their own conditions or ranges, uploads and objects do not consult the cache`() throws {
         let changes: [(inout TaskSpecification) -> Void] = [
             { $0.request.headers.append("Range", "bytes=0-1") }, { $0.ifNoneMatch = "\"a\"" },
             { $0.request.method = "POST" }, { $0.mirrors = ["https://b.example/x"] },
@@ -197,16 +197,16 @@ struct TransferTests {
         }
     }
 
-    // MARK: What readers can read
+    // MARK: Readable bytes
 
-    /// What the last of some events shows readers.
+    /// The ranges that the last of some events publishes to readers.
     private static func shown(_ transfer: inout Transfer, _ events: Transfer.Event...) -> [ArrivingContent?] {
         var effects: [Transfer.Effect] = []
         for event in events { effects = transfer.handle(event, in: world()) }
         return effects.compactMap { if case .arrived(let content, _) = $0 { .some(content) } else { .none } }
     }
 
-    @Test func `Every beginning at offset 0 is a version of its own, and a continuation is none`() throws {
+    @Test func `Every start at offset 0 is a new version, and a resumption is not`() throws {
         var transfer = try Self.transfer()
         let exchange = ExchangeID(rawValue: 9)
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
@@ -234,7 +234,7 @@ struct TransferTests {
                 == [ArrivingContent(version: version + 1, total: 1_000_000)], "though it is the same millisecond")
     }
 
-    @Test func `A small content is shown when it is complete`() throws {
+    @Test func `A small content is published when it is complete`() throws {
         var transfer = try Self.transfer()
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
         let head = Self.content(Int64(ServiceSettings.inlineLimit))
@@ -242,7 +242,7 @@ struct TransferTests {
         #expect(Self.shown(&transfer, .head(ExchangeID(rawValue: 9), head, fresh)) == [nil])
     }
 
-    @Test func `What cannot be resumed is shown as it is synced, and pages and objects are not`() throws {
+    @Test func `Bytes that cannot be resumed are published when synced, except error pages and objects`() throws {
         let exchange = ExchangeID(rawValue: 9)
         let fresh = HeadJudgement(.keep(at: 0), .append(at: 0))
         var transfer = try Self.transfer()
@@ -269,7 +269,7 @@ struct TransferTests {
         #expect(Self.shown(&upload, .head(exchange, Self.content(1_000_000), HeadJudgement(.keep(at: 0)))) == [])
     }
 
-    @Test func `A page in place of the rest leaves nothing that could be resumed`() throws {
+    @Test func `An error page in place of the rest leaves no resumable bytes`() throws {
         var progress = TaskProgress()
         let point = ResumePoint { ($0.url, $0.entityTag, $0.offset) = (Self.url, "\"v\"", 400) }
         progress.kept = .file(point, source: 0)
@@ -281,7 +281,7 @@ struct TransferTests {
         #expect(transfer.progress.kept == .none)
     }
 
-    @Test func `What a reader waits for makes a connection give way`() throws {
+    @Test func `A waiting reader shortens a connection`() throws {
         var (_, transfer) = try Self.stages()[4]
         for connection in 10...12 as ClosedRange<UInt64> {
             _ = transfer.handle(.connect(source: 0, isOwn: false, positions: [:]), in: Self.world(connection))

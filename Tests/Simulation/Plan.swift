@@ -11,7 +11,7 @@ struct Plan {
         // Of receivers.
         case receivers
         // Of the machine.
-        case kills, powerCuts, fullDisk, writeErrors, syncErrors, clockJumps, delays
+        case kills, powerCuts, fatalSignals, fullDisk, writeErrors, syncErrors, clockJumps, delays
         // Of clients.
         case commands, sessions, retries, attachments, bodies, apps
     }

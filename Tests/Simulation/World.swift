@@ -1,6 +1,7 @@
 import Base
 import CSimulation
 import Core
+import Files
 import Glibc
 import Launches
 import SQL
@@ -219,7 +220,7 @@ final class World: @unchecked Sendable {
 
     private func startTrouble() {
         let dice = Dice.plan
-        if plan.has(.kills) || plan.has(.powerCuts) { planCrash() }
+        if plan.has(.kills) || plan.has(.powerCuts) || plan.has(.fatalSignals) { planCrash() }
         if plan.has(.writeErrors) {
             csim_set_fault(csim_write, 200 + Int32(dice.below(3000)), dice.chance(500) ? EIO : ENOSPC)
         }
@@ -234,7 +235,7 @@ final class World: @unchecked Sendable {
         let dice = Dice.plan
         simulator.after(dice.between(200, 15_000)) { [self] in
             guard isTroubled else { return }
-            let isPowerCut = plan.has(.powerCuts) && (!plan.has(.kills) || dice.chance(600))
+            let isPowerCut = plan.has(.powerCuts) && (dice.chance(600) || !plan.has(.kills) && !plan.has(.fatalSignals))
             let count = dice.chance(200) ? 0 : 1 + dice.below(80)
             trace.note("crash planned: \(isPowerCut ? "power cut" : "kill") after \(count) calls")
             csim_plan_crash(isPowerCut ? csim_power_cut : csim_kill, Int64(count))
@@ -287,11 +288,24 @@ final class World: @unchecked Sendable {
         network.setNamesFail(false)
     }
 
+    /// What the handler of a fatal signal writes.
+    private func leaveCrashMarker(in data: String) {
+        let file = open("\(data)/\(DataFolder.crashMark)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        guard file >= 0 else { return }
+        _ = write(file, "11\n", 3)
+        close(file)
+        trace.note("a fatal signal")
+        trace.met("crash marker")
+    }
+
     /// The program has crashed. What its disk has kept is where the next life starts.
     private func bury() {
         let number = life.number + 1
         trace.note("life \(life.number) ends after \(csim_disk_calls_made()) calls")
         trace.met("crash")
+        if isTroubled, plan.has(.fatalSignals), Dice.plan.chance(400) {
+            leaveCrashMarker(in: "\(folder)/\(number)/data")
+        }
         let dead = life
         graves.append(dead)
         simulator.drop(dead.lane)

@@ -83,7 +83,7 @@ struct CacheStoreTests {
 
     // MARK: Entries
 
-    @Test func `What a task leaves is used by the next one, and counted`() async throws {
+    @Test func `The response of a task is used by the next one, and counted`() async throws {
         try await keep("/a", count: 10)
         let task = try await claimed()[0]
         guard case .use(let stored, .hit) = try await ask(task) else { throw Unexpected() }
@@ -101,7 +101,7 @@ struct CacheStoreTests {
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `An entry that went while its task was served sends the task back into the queue`() async throws {
+    @Test func `A task is requeued if its entry was removed meanwhile`() async throws {
         try await keep("/a", count: 10)
         let task = try await claimed()[0]
         guard case .use(let stored, .hit) = try await ask(task) else { throw Unexpected() }
@@ -113,7 +113,7 @@ struct CacheStoreTests {
         #expect(try await store.tasks.read(task).phase == .queued)
     }
 
-    @Test func `The least recently used entry of the app with the most bytes goes first`() async throws {
+    @Test func `The least recently used entry of the app with the most bytes is evicted first`() async throws {
         let other = try await fixture.makeSession()
         try await keep("/other", count: 10_000, of: other)
         for path in ["/a", "/b"] {
@@ -129,7 +129,7 @@ struct CacheStoreTests {
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `What is larger than the capacity, or may not be reused, is not stored`() async throws {
+    @Test func `Responses larger than the capacity, or not reusable, are not stored`() async throws {
         try await keep("/a", count: 60_000)
         #expect(try await !isStored("/a"))
         let task = try await claimed()[0]
@@ -140,7 +140,7 @@ struct CacheStoreTests {
         #expect(try await store.cache.usage(of: app).entries == 0)
     }
 
-    @Test func `An entry is removed by its URL, and all with their app`() async throws {
+    @Test func `Entries are removed by URL, or with their app`() async throws {
         for path in ["/a", "/b"] { try await keep(path, count: 10) }
         _ = try await store.cache.empty(of: app, url: "https://origin.example/a", at: fixture.now)
         #expect(try await !isStored("/a"))
@@ -151,7 +151,7 @@ struct CacheStoreTests {
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `The same response again replaces the one before`() async throws {
+    @Test func `A repeated response replaces the previous one`() async throws {
         for _ in 0..<3 {
             let task = try await claimed()[0]
             _ = try await ask(task, "/a", .reloadRevalidatingCacheData)
@@ -163,7 +163,7 @@ struct CacheStoreTests {
 
     // MARK: Single flight
 
-    @Test func `One task transfers, and the others share what it brings`() async throws {
+    @Test func `One task transfers, and the others share its response`() async throws {
         let tasks = try await claimed(300)
         #expect(try await ask(tasks[0]).leads)
         for task in tasks.dropFirst() {
@@ -173,7 +173,7 @@ struct CacheStoreTests {
         #expect(waiting.phase == .following && waiting.leader?.number == 1)
         #expect(waiting.leader?.session == session.identifier)
         try await land(tasks[0], landing(isReusable: false))
-        // More than one commit releases: the rest are due at once.
+        // The rest of the followers are due at once, after the first commit has released a batch.
         #expect(try await store.tasks.nextDueTime() == Timestamp(milliseconds: 0))
         _ = try await store.questions.expire(at: fixture.now, limit: 10)
         let released = try await fixture.claim()
@@ -193,7 +193,7 @@ struct CacheStoreTests {
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `Other requests, other apps and the policy that reloads are not held up`() async throws {
+    @Test func `Other requests, other apps and the reload policy do not wait for a flight`() async throws {
         let tasks = try await claimed(2)
         let foreign = try await claimed(in: try await fixture.makeSession())[0]
         #expect(try await ask(tasks[0]).leads)
@@ -201,7 +201,7 @@ struct CacheStoreTests {
         #expect(try await ask(foreign).leads)
     }
 
-    /// Two tasks, of which the second follows the first.
+    /// Two tasks. The second follows the first.
     private func pair() async throws -> (leader: TaskID, follower: TaskID) {
         let tasks = try await claimed(2)
         #expect(try await ask(tasks[0]).leads)
@@ -225,7 +225,7 @@ struct CacheStoreTests {
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `A cancelled leader passes its bytes on once its transfer has ended`() async throws {
+    @Test func `A cancelled leader passes its bytes on after its transfer has ended`() async throws {
         let (leader, follower) = try await pair()
         _ = try await store.tasks.command(.cancel(reason: nil), task: leader, at: fixture.now)
         #expect(try await fixture.claim().isEmpty)
@@ -246,7 +246,7 @@ struct CacheStoreTests {
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `A leader that fails for itself passes its bytes on`() async throws {
+    @Test func `A leader that fails for its own reason passes its bytes on`() async throws {
         let (leader, follower) = try await pair()
         var result = TaskResult(progress: Self.progress(1000))
         result.error = TaskError(.dataLengthExceedsMaximum)
@@ -279,7 +279,7 @@ struct CacheStoreTests {
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `A follower that may not reuse the response transfers for itself, as soon as that is known`()
+    @Test func `A follower that may not reuse the response transfers itself, as soon as the head shows it`()
         async throws
     {
         let tasks = try await claimed(3)
@@ -299,7 +299,7 @@ struct CacheStoreTests {
         guard case .use(_, .collapsed) = try await ask(tasks[2]) else { throw Unexpected() }
     }
 
-    @Test func `An error of the origin ends all`() async throws {
+    @Test func `An error of the origin ends leader and followers`() async throws {
         let (leader, follower) = try await pair()
         try await land(leader, landing(status: 404), .httpError)
         #expect(try await fixture.claim().map(\.id) == [follower])
@@ -309,7 +309,7 @@ struct CacheStoreTests {
         #expect(try await !isStored("/a"))
     }
 
-    @Test func `A deleted session leaves its followers a leader`() async throws {
+    @Test func `The followers of a deleted session's leader get a new leader`() async throws {
         let other = try await fixture.makeSession(app: app)
         let leader = try await claimed(in: other)[0]
         #expect(try await ask(leader).leads)
@@ -321,7 +321,7 @@ struct CacheStoreTests {
         try await expectTakeover(of: follower, from: leader)
     }
 
-    @Test func `A follower that ends leaves the others as they are`() async throws {
+    @Test func `The end of a follower does not affect the others`() async throws {
         let tasks = try await claimed(3)
         for task in tasks { _ = try await ask(task) }
         _ = try await store.tasks.command(.cancel(reason: nil), task: tasks[1], at: fixture.now)

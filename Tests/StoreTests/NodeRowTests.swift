@@ -56,7 +56,7 @@ struct NodeRowTests {
         #expect(try await second.store.nodes.list().map(\.id) == ["two"])
     }
 
-    @Test func `A later process of the same name gets the place at once`() async throws {
+    @Test func `A later process of the same name takes over the row at once`() async throws {
         let first = try open("one")
         let second = try open("one")
         try await expectEnd(of: first)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Store
 
-/// Contents above 64 KiB, of which an app has each only once.
+/// Contents above 64 KiB, which are stored once for each app.
 struct SharedContentTests {
     private let fixture: StoreFixture
 
@@ -13,7 +13,7 @@ struct SharedContentTests {
 
     private static let length: Int64 = 100_000
 
-    /// A task whose content is a file of its own with the same bytes as all others.
+    /// A task whose content is its own file, with the same bytes as all others.
     private func finished(
         in session: SessionRecord, digest: String = "ab", file: (TaskID) -> String = { "contents/00/\($0.rawValue)" }
     ) async throws -> (task: TaskRecord, aftermath: Aftermath) {
@@ -32,7 +32,7 @@ struct SharedContentTests {
         return path
     }
 
-    @Test func `Equal contents of an app are one file, which the last reference frees`() async throws {
+    @Test func `Equal contents of an app share one file, which the last reference frees`() async throws {
         let session = try await fixture.makeSession()
         let (first, none) = try await finished(in: session)
         let (second, aftermath) = try await finished(in: session)
@@ -54,7 +54,7 @@ struct SharedContentTests {
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `Equal contents that one commit brings are one file`() async throws {
+    @Test func `Equal contents of one commit share one file`() async throws {
         let session = try await fixture.makeSession()
         let tasks = try await fixture.create([fixture.download(), fixture.download()], in: session).map(\.task.id)
         _ = try await fixture.claim()
@@ -70,7 +70,7 @@ struct SharedContentTests {
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `Another app, or other bytes, have a file of their own`() async throws {
+    @Test func `Other apps and other bytes have their own file`() async throws {
         let session = try await fixture.makeSession()
         let (first, _) = try await finished(in: session)
         let (other, _) = try await finished(in: session, digest: "cd")
@@ -79,7 +79,7 @@ struct SharedContentTests {
         try await expectSoundLedger(fixture)
     }
 
-    @Test func `A deleted session frees only what no other task has`() async throws {
+    @Test func `A deleted session frees only contents of no other task`() async throws {
         let app = try await fixture.makeApp()
         let gone = try await fixture.makeSession(app: app)
         let (first, _) = try await finished(in: gone)

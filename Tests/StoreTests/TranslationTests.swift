@@ -28,7 +28,7 @@ struct TranslationTests {
         #expect(throws: Untranslatable.self) { try Self.translate(sql, call) }
     }
 
-    @Test func `The clause after the values of many rows is sent, too`() throws {
+    @Test func `The clause after the values of many rows is also sent`() throws {
         let sql = try PostgreSQLTranslation.statement(
             "INSERT INTO a (b, c) VALUES (?1, ?2) ON CONFLICT (b) DO UPDATE SET c = excluded.c", forLists: [1016, 1009])
         #expect(

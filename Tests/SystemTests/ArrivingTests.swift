@@ -4,7 +4,7 @@ import Formats
 import TestSupport
 import Testing
 
-/// Section 25, readable while it arrives: readers beside a transfer, each of whose bytes is one of the final content.
+/// Reading while a content arrives (docs/transfers.md): every byte that a reader receives is one of the final content.
 @Suite(.enabled(if: TestStore.nodes == 1, "the bytes are at the node that transfers them"))
 struct ArrivingTests {
     private static let size = 12 << 20
@@ -21,7 +21,7 @@ struct ArrivingTests {
         ])
     }
 
-    /// Begins to read.
+    /// Starts a reader.
     private func read(_ headers: (String, String)..., wait: Int = 60) async throws -> FollowedAnswer {
         try await scene.api.begin("GET", Self.path, headers: headers + [("Prefer", "wait=\(wait)")]).follow()
     }
@@ -56,7 +56,7 @@ struct ArrivingTests {
         #expect(after.fields["Repr-Digest"]?.hasPrefix("sha-256=:") == true)
     }
 
-    @Test func `The head waits for the first wanted byte, and for no longer than the client likes`() async throws {
+    @Test func `The head waits for the first requested byte, at most for the client's time`() async throws {
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: Self.size), always: [.holdBody(after: 6 << 20, gate)])
         try await scene.download("/a", ["state": "suspended"])
@@ -78,7 +78,7 @@ struct ArrivingTests {
         #expect(try await reader.end().body == Self.bytes)
     }
 
-    @Test func `Conditions are judged by the version of the bytes, before and after the end`() async throws {
+    @Test func `Conditions are evaluated by the version of the bytes, before and after the end`() async throws {
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: Self.size), always: [.holdBody(after: 6 << 20, gate)])
         try await scene.download("/a")
@@ -105,7 +105,7 @@ struct ArrivingTests {
     }
 
     @Test(arguments: [true, false])
-    func `Of an unknown length a reader follows to the end, whose digest comes behind it`(_ isResumable: Bool)
+    func `A reader of a content of unknown length receives all bytes, then the digest`(_ isResumable: Bool)
         async throws
     {
         let gate = Gate()
@@ -146,7 +146,7 @@ struct ArrivingTests {
         #expect(broken.body == Array(Self.bytes[1000..<1000 + broken.body.count]))
     }
 
-    @Test func `Another version cuts readers off, and has a tag of its own`() async throws {
+    @Test func `A new version cuts readers off, and has another tag`() async throws {
         let (gate, before) = (Gate(), Content.bytes(seed: 2, length: Self.size))
         scene.origin.serve(
             "/a", .generated(seed: 2, length: Self.size),
@@ -188,7 +188,7 @@ struct ArrivingTests {
         #expect(try await scene.api.get(Self.path).status == 404)
     }
 
-    @Test func `A kill cuts readers off, and they go on behind it with the same tag`() async throws {
+    @Test func `A kill cuts readers off, and they resume with the same tag`() async throws {
         let gate = Gate()
         scene.origin.serve(
             "/a", .generated(seed: 1, length: Self.size), turns: [[.holdBody(after: 8 << 20, gate)]])
@@ -218,7 +218,7 @@ struct ArrivingTests {
         gate.open()
     }
 
-    @Test func `In a download in segments a reader of the end gets its bytes first`() async throws {
+    @Test func `A reader of the end of a segmented download gets its bytes first`() async throws {
         let size = 64 << 20
         let resource = Resource.generated(seed: 1, length: size)
 
@@ -235,7 +235,7 @@ struct ArrivingTests {
         try await succeeds()
     }
 
-    @Test func `What is small, or the page of an error, or the response to an upload comes when it is complete`()
+    @Test func `Small contents, error pages and responses to uploads are sent when they are complete`()
         async throws
     {
         let gates = [Gate(), Gate(), Gate()]
@@ -259,7 +259,7 @@ struct ArrivingTests {
         }
     }
 
-    @Test func `Readers that leave are noticed, and those that do not read hold up no others`() async throws {
+    @Test func `The end of a reader's connection is detected, and slow readers do not delay others`() async throws {
         let gate = Gate()
         scene.origin.serve("/a", .generated(seed: 1, length: Self.size), always: [.holdBody(after: 10 << 20, gate)])
         try await scene.download("/a")
@@ -267,7 +267,7 @@ struct ArrivingTests {
         try await reader.bytes(1 << 20)
         let facts = ProcessFacts(pid: scene.service.pid)
         let files = try await facts.descriptors.count
-        // Some wait for bytes that have not arrived, some do not read those that have.
+        // Some readers wait for bytes that have not arrived, some do not read those that have.
         var lazy: [APIClient.Exchange] = []
         for _ in 0..<50 {
             lazy.append(try await scene.api.begin("GET", Self.path))
@@ -286,7 +286,7 @@ struct ArrivingTests {
         #expect(try await reader.end().body == Self.bytes)
     }
 
-    /// How many requests are held.
+    /// The number of held requests.
     private func held() async throws -> Int {
         let text = try await scene.admin.get("/metrics").text
         let line = text.split(separator: "\n").first { $0.hasPrefix("urlsessiond_http_requests_held ") }

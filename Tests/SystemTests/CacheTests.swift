@@ -28,7 +28,7 @@ import Testing
         return statuses
     }
 
-    @Test func `A policy is shown, refused where it is unknown, and tells the task what it did`() async throws {
+    @Test func `A policy is shown, an unknown one is refused, and the task has the cache status`() async throws {
         let scene = try await Scene(configuration: ["requestCachePolicy": "useProtocolCachePolicy"])
         #expect(try await scene.session()["configuration"]["requestCachePolicy"] == "useProtocolCachePolicy")
         var resource = Resource.generated(seed: 1, length: Self.length)
@@ -54,7 +54,7 @@ import Testing
         expect(try await scene.api.delete("/v1/cache?url=\(scene.origin.url("/a"))"), 204)
         expect(try await scene.api.delete("/v1/cache"), 204)
         #expect(try await scene.api.get("/v1/cache").json["entries"] == 0)
-        // What the tasks have stays theirs.
+        // The contents of the tasks are kept.
         #expect(try await scene.content(1).body.count == Self.length)
 
         let none = task(scene, "returnCacheDataDontLoad")
@@ -65,7 +65,7 @@ import Testing
         #expect(scene.origin.requests("/a").count == 1)
     }
 
-    @Test func `Two hundred tasks at once cost the origin one file, through kills`() async throws {
+    @Test func `Two hundred concurrent tasks fetch a file once from the origin, through kills`() async throws {
         let scene = try await Scene(configuration: [
             "requestCachePolicy": "useProtocolCachePolicy", "retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.2],
         ])
@@ -90,7 +90,7 @@ import Testing
         }
         gate.open()
         #expect(try await statuses(scene, 1...200) == ["stored": 1, "collapsed": 199])
-        // A kill may cost what was not recorded; the origin never sends the file twice.
+        // A kill may lose unrecorded bytes; the origin never sends the whole file twice.
         #expect(scene.origin.bytesSent("/a") < 2 * Self.length)
         expectSound(try await scene.events())
         #expect(try await scene.api.get("/v1/cache").json["collapsed"] == 199)

@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(.enabled("a mount namespace of one's own is needed (unshare -rm)") { await canMount() })
-    func `Without /proc the service reports it and ends`() async throws {
+    func `Without /proc the service reports the fault and ends`() async throws {
         let failure = await #expect(throws: ServiceProcess.NotListening.self) {
             try await ServiceProcess(wrapper: Self.small("/proc", megabytes: 1))
         }

@@ -103,7 +103,7 @@ struct StreamingTests {
 
     // MARK: While it arrives
 
-    /// Bytes in the order in which they came.
+    /// Bytes in the order of their arrival.
     private final class Arrived: Sendable {
         private let bytes = Locked<[UInt8]>([])
         func add(_ offset: Int64, _ more: Data) {
@@ -116,7 +116,7 @@ struct StreamingTests {
     }
 
     @Test(arguments: [true, false])
-    func `A download is read while it arrives, over a kill of the service`(hasLength: Bool) async throws {
+    func `A download is read while it arrives, across a kill of the service`(hasLength: Bool) async throws {
         let house = try await House()
         let (gate, arrived) = (Gate(), Arrived())
         let framing = hasLength ? [] : [Misbehaviour.chunked(size: 64 << 10)]
@@ -139,7 +139,7 @@ struct StreamingTests {
         gate.open()
     }
 
-    @Test func `A reader learns that the download began anew, or failed`() async throws {
+    @Test func `A reader receives an error if the download restarts or fails`() async throws {
         let house = try await House()
         let (gate, arrived) = (Gate(), Arrived())
         house.origin.serve(

@@ -121,6 +121,7 @@ private let full = """
         (download(#""priority":-0.1"#), ["/priority invalid-value"]),
         (download(#""priority":"1""#), ["/priority invalid-value"]),
         (download(#""metadata":{"a":1}"#), ["/metadata/a invalid-value"]),
+        (download(#""metadata":{"e\u0301":"","\u00e9":""}"#), ["/metadata/é invalid-value"]),
         (download(#""metadata":[]"#), ["/metadata invalid-value"]),
         (download(#""earliestBeginDate":"2026-12-01""#), ["/earliestBeginDate invalid-value"]),
         (download(#""earliestBeginDate":1"#), ["/earliestBeginDate invalid-value"]),

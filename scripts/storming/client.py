@@ -7,8 +7,6 @@ import time
 from .failure import Violation
 
 _keys = itertools.count(1)
-# Of one request: generous, because the machine may be slow.
-PATIENCE = 90
 
 
 class Response:
@@ -32,6 +30,9 @@ class Response:
 
 class Client:
     """The key of one app, or the operator's."""
+
+    # Seconds for one request: generous, because the machine may be slow.
+    patience = 90
 
     def __init__(self, storm, key):
         self.storm, self.service, self.key = storm, storm.service, key
@@ -91,7 +92,7 @@ class Client:
             connection.close()
 
     def _once(self, method, path, data, fields):
-        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=self.patience)
         try:
             connection.request(method, path, data, fields)
             answer = connection.getresponse()

@@ -28,7 +28,7 @@ def finish(worker, session):
             checks.read_content(client, task)
         checks.check_destination(worker.storm, task)
     checks.audit(client, session)
-    _check_counts(client, session)
+    check_counts(client, session)
     if session.configuration.get("sessionSendsLaunchEvents", True) and session.app.webhook:
         await_launch(worker, session)
     delete(worker, session)
@@ -60,7 +60,8 @@ def quieten(worker, session):
                         f"({len(left)} tasks of the session have not).", left[0], found)
 
 
-def _check_counts(client, session):
+def check_counts(client, session):
+    """The counts of a session whose tasks have all ended."""
     counts = client.call("GET", session.path).json["taskCounts"]
     expected = {"suspended": 0, "running": 0, "canceling": 0, "completed": len(session.tasks)}
     for outcome in ("succeeded", "httpError", "failed", "cancelled", "notModified"):

@@ -19,7 +19,7 @@ struct ArrivalStream: Sendable {
     /// Counts the stream while it is open.
     let place: Hold
 
-    /// Bytes read at a time: the memory that a client which does not read occupies.
+    /// The bytes per read, which is the memory for a client that does not read.
     private static let pieceLength: Int64 = 64 * 1024
     /// Milliseconds after which a stream without memory tries again.
     private static let pause: Int64 = 250
@@ -111,7 +111,7 @@ extension Call {
         "The first byte is not readable yet. Bytes are readable at the node that transfers them, beyond 64 KiB, and "
             + "where they do not go into a bucket; all others when the task is completed.", status: 503)
 
-    /// The time within which the client wants the head of the response: `wait` of `Prefer` (RFC 7240 section 4.3).
+    /// The client's maximum time to the head of the response: `wait` of `Prefer` (RFC 7240 section 4.3).
     private var preferredWait: Duration {
         let preferences = request.headers.all("Prefer").flatMap { $0.split(separator: ",") }.map(\.trimmed)
         let waits = preferences.compactMap { preference -> Int64? in

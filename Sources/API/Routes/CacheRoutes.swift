@@ -15,7 +15,7 @@ extension APIServer {
                 return .json(CacheUsage(record, capacity: capacity))
             },
             route("DELETE", "/v1/cache", .ownApp, query: ["url"], body: .empty) { call in
-                // Nothing is stored of a URL that no task can have.
+                // No response is stored for a URL that a task cannot have.
                 let text = call.query("url")
                 let url = text.flatMap { try? ParsedURL($0) }
                 if text == nil || url != nil { try await call.service.emptyCache(of: call.app, url: url) }

@@ -55,7 +55,7 @@ extension Call {
         }
     }
 
-    /// The range that the client wants; nil for the whole.
+    /// The range that the client requests; `nil` for the whole content.
     var requestedRange: String? {
         let ranges = request.method == "GET" ? request.headers.all("Range") : []
         return ranges.count == 1 ? ranges[0] : nil

@@ -2,21 +2,21 @@
 
 import { forgetKey, keyOf } from "./keys.js";
 
-/** What the service refused, or could not be asked. `fields` are the members of its problem document. */
+/** A refusal of the service, or a failed request. `fields` are the members of its problem document. */
 export class Problem extends Error {
   constructor(status, fields) {
-    super(fields.detail || fields.title || `The service answered ${status}.`);
+    super(fields.detail || fields.title || `The service responded with ${status}.`);
     this.status = status;
     this.code = fields.code ?? "";
     this.fields = fields;
   }
 
-  /** Whether asking again may help. */
+  /** Whether a retry may succeed. */
   get mayPass() {
     return this.status === 0 || this.status >= 500;
   }
 
-  /** The faults of single members, a line each. */
+  /** The faults of single members, one per line. */
   get lines() {
     return (this.fields.errors ?? []).map(({ pointer, detail }) => (pointer ? `${pointer}: ${detail}` : detail));
   }
@@ -28,7 +28,7 @@ export class Problem extends Error {
  * @param {string} method
  * @param {string} path
  * @param {object} [options] `{body, audience, key, headers, signal}`; the audience is `app`, `operator` or `public`.
- * @returns {Promise<any>} The answer's JSON, or its text where it is something else; null where it has no body.
+ * @returns {Promise<any>} The response's JSON, or its text for other types; null without a body.
  * @throws {Problem}
  */
 export async function call(method, path, options = {}) {
@@ -38,7 +38,7 @@ export async function call(method, path, options = {}) {
   return /json/.test(type) ? response.json() : response.text();
 }
 
-/** Like `call`, for who needs the answer's head or its bytes. */
+/** Like `call`, for callers that need the response's head or its bytes. */
 export async function send(method, path, { body, audience = "app", key, headers = {}, signal } = {}) {
   const fields = { ...headers };
   const secret = key ?? keyOf(audience);
@@ -68,7 +68,7 @@ async function problemOf(response) {
   try {
     return new Problem(response.status, await response.json());
   } catch {
-    return new Problem(response.status, { title: `The service answered ${response.status} ${response.statusText}.` });
+    return new Problem(response.status, { title: `The service responded with ${response.status} ${response.statusText}.` });
   }
 }
 
@@ -83,7 +83,7 @@ export function query(members) {
   return given.length ? "?" + new URLSearchParams(given) : "";
 }
 
-/** Commands that must not happen twice when they are sent twice. */
+/** Commands that are executed once even if they are sent twice. */
 export function post(target, body, options = {}) {
   const headers = { "Idempotency-Key": crypto.randomUUID?.() ?? String(Math.random()).slice(2), ...options.headers };
   return call("POST", target, { ...options, body, headers });

@@ -1,4 +1,4 @@
-// The app behind the key: its webhook, what it uses, and its background refresh.
+// The app behind the key: its webhook, usage and background refresh.
 
 import { call, post } from "./api.js";
 import { h, render } from "./dom.js";
@@ -72,13 +72,13 @@ export function appView(host) {
           "div",
           { class: "row" },
           app.state === "forceQuit"
-            ? button("Activate", act("/v1/app/activate", "Launches and fetches go on."), { class: "primary" })
+            ? button("Activate", act("/v1/app/activate", "Launches and fetches resume."), { class: "primary" })
             : button("Force quit…", () =>
               confirmThen(
                 "Force quit the app?",
-                "Every task is cancelled, and nothing is launched or fetched until the app is activated again.",
+                "All tasks are cancelled, and there are no launches or fetches until the app is activated again.",
                 "Force quit",
-                act("/v1/app/force-quit", "Every task is cancelled."),
+                act("/v1/app/force-quit", "All tasks are cancelled."),
                 "Keep it active",
               ), { class: "danger-quiet" }),
         ),
@@ -116,8 +116,8 @@ async function ping() {
   const attempt = await post("/v1/app/webhook/ping");
   toast(
     attempt.error
-      ? `The receiver did not take it: ${attempt.error}`
-      : `The receiver answered ${attempt.statusCode} in ${duration(attempt.duration)}.`,
+      ? `The attempt failed: ${attempt.error}`
+      : `The receiver responded with ${attempt.statusCode} in ${duration(attempt.duration)}.`,
   );
 }
 
@@ -162,9 +162,9 @@ function usage({ usage, limits, createdAt }) {
     "Usage",
     {},
     facts([
-      ["Tasks not completed", meter(usage.tasks, limits.tasks, count)],
+      ["Unfinished tasks", meter(usage.tasks, limits.tasks, count)],
       ["Stored bytes", meter(usage.storedBytes, limits.storedBytes, bytes)],
-      ["Made", moment(createdAt)],
+      ["Created", moment(createdAt)],
     ]),
   );
 }
@@ -190,11 +190,11 @@ function refreshing(refresh, load) {
       ["Next fetch", refresh.nextFetchAt ? time(refresh.nextFetchAt) : "none"],
       ["Why", refresh.why],
     ]),
-    refresh.history.length === 0 ? empty("No fetches yet", "What the last ones brought will stand here.") : table(
+    refresh.history.length === 0 ? empty("No fetches yet", "The results of fetches will be shown here.") : table(
       "Past fetches",
       [{ title: "When" }, { title: "Result" }, { title: "Took", number: true }, { title: "Launch", class: "wide" }],
       refresh.history.map(({ launchId, at, duration: took, result }) => {
-        const [tone, text, sign] = fetchResults[result] ?? ["run", "Under way", "▸"];
+        const [tone, text, sign] = fetchResults[result] ?? ["run", "In flight", "▸"];
         return {
           key: launchId,
           cells: [
@@ -210,7 +210,7 @@ function refreshing(refresh, load) {
 }
 
 function openInterval(interval, load) {
-  dialog("How often to fetch", () => [
+  dialog("Fetch interval", () => [
     field(
       "Interval",
       choice("word", [["never", "Never"], ["minimum", "As often as allowed (15 minutes)"], [
@@ -226,7 +226,7 @@ function openInterval(interval, load) {
         min: 15,
         value: typeof interval === "number" ? interval / 60 : 60,
       }),
-      "For the last choice; 15 at least.",
+      "For the last choice; at least 15.",
     ),
   ], {
     submit: "Set",

@@ -14,7 +14,7 @@ const columns = [
   { title: "Refresh", class: "wide" },
   { title: "Open tasks", number: true },
   { title: "Stored", number: true, class: "wide" },
-  { title: "Made", class: "wide" },
+  { title: "Created", class: "wide" },
 ];
 
 /** The list of apps. */
@@ -30,7 +30,7 @@ export function appsView(host, route) {
       problem && notice(problem),
       page &&
         (page.items.length === 0
-          ? empty("No apps yet", "POST /v1/apps makes one, with its first key.")
+          ? empty("No apps yet", "POST /v1/apps creates one, with its first key.")
           : table("Apps", columns, page.items.map(row))),
       page && pager(!place.cursor, page.nextCursor && link(["apps"], { cursor: page.nextCursor }), link(["apps"])),
     );

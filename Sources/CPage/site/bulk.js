@@ -1,4 +1,4 @@
-// What is done to many tasks: to those that are selected, or to all that match the filter.
+// Actions on many tasks: on the selected ones, or on all that match the filter.
 
 import { path, post, Problem } from "./api.js";
 import { h } from "./dom.js";
@@ -30,7 +30,7 @@ export function bulkBar(session, list) {
     },
   });
   const isWhole = selected.size === 0;
-  // The session-wide forms know neither client ids nor searches.
+  // The session-wide forms support neither client ids nor searches.
   const canWhole = !place.clientTaskId && !place.search;
   const text = isWhole ? (canWhole ? "All that match" : "None selected") : `${count(selected.size)} selected`;
   return h(
@@ -57,7 +57,7 @@ function whole(session, verb, name, { place, done }) {
   const words = Object.values(selection).join(", ");
   confirmThen(
     `${name} ${words ? `all that are: ${words}` : "all tasks"}?`,
-    `This is for every task of the session that matches, not only for this page${
+    `This applies to all matching tasks of the session, not only to this page${
       verb === "retry" ? "; each completed one gets a new task" : ""
     }.`,
     `${name} ${words ? "those that match" : "all tasks"}`,
@@ -65,7 +65,7 @@ function whole(session, verb, name, { place, done }) {
       const answer = await post(`${path("sessions", session)}/tasks/${verb}`, selection);
       toast(
         `${counted(answer.changed, "task")} of ${count(answer.matched)} changed.${
-          answer.errors?.length ? ` ${answer.errors.length} could not be.` : ""
+          answer.errors?.length ? ` ${answer.errors.length} could not be changed.` : ""
         }`,
       );
       done();
@@ -79,7 +79,7 @@ async function some(session, verb, name, { selected, changed, done }) {
   if (verb === "cancel") {
     confirmThen(
       `Cancel ${counted(numbers.length, "task")}?`,
-      `What ${numbers.length === 1 ? "it has" : "they have"} received so far is dropped.`,
+      `The bytes received so far are dropped.`,
       `Cancel ${counted(numbers.length, "task")}`,
       run,
       numbers.length === 1 ? "Keep it" : "Keep them",

@@ -1,8 +1,8 @@
-// The OpenAPI document, read for what the reference shows.
+// The OpenAPI document, read for the reference.
 
 const methods = ["get", "post", "put", "patch", "delete", "head"];
 
-/** What the service says of itself. */
+/** The service's description of itself. */
 export class Description {
   constructor(document) {
     this.document = document;
@@ -42,7 +42,7 @@ export class Description {
     });
   }
 
-  /** What a reference leads to, with what stands beside it; anything else as it is. */
+  /** The target of a reference, with the members beside it; other values unchanged. */
   resolved(value) {
     if (!value?.$ref) return value;
     const { $ref, ...beside } = value;
@@ -53,12 +53,12 @@ export class Description {
     return { ...this.resolved(found), ...beside };
   }
 
-  /** The name of the schema that a reference leads to. */
+  /** The name of the schema that a reference names. */
   nameOf(schema) {
     return schema?.$ref?.split("/").pop();
   }
 
-  /** Who may use an operation, in words. */
+  /** The permitted callers of an operation, in words. */
   audience({ security }) {
     if (security.length === 0) return "No key is needed.";
     return security.map((scheme) =>
@@ -71,7 +71,7 @@ export class Description {
   }
 }
 
-/** An example of what a schema describes: its own, or made of its parts. */
+/** An example of a schema: its own, or composed of the examples of its parts. */
 export function exampleOf(description, schema, depth = 0) {
   const value = description.resolved(schema) ?? {};
   if (value.example !== undefined) return value.example;

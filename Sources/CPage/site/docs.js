@@ -13,7 +13,7 @@ import { openKeys } from "./signin.js";
 const main = document.getElementById("main");
 const index = document.getElementById("index");
 const contents = document.getElementById("contents");
-/** Where the index has room of its own; docs.css has the same width. */
+/** The width from which the index has its own column; docs.css has the same width. */
 const isWide = matchMedia("(min-width: 981px)");
 const bodies = new WeakSet();
 let description = null;
@@ -105,7 +105,7 @@ function method({ method: name }) {
   return h("b", { class: `method ${name.toLowerCase()}` }, name);
 }
 
-/** A part that is made when it is opened: all of them together would be very long. */
+/** A part that is created when it is opened, because all of them together would be very long. */
 function folded(id, summary, make) {
   return h("details", {
     id,
@@ -148,7 +148,7 @@ function showAll() {
       "section",
       { "aria-labelledby": "webhooks" },
       h("h2", { id: "webhooks", class: "tag-head" }, "Webhooks"),
-      h("p", { class: "muted" }, "What the service sends to the app."),
+      h("p", { class: "muted" }, "Requests of the service to the app."),
       h(
         "div",
         { class: "operations" },
@@ -211,7 +211,7 @@ async function begin() {
 foldIndex();
 isWide.addEventListener("change", foldIndex);
 index.addEventListener("click", (event) => {
-  // Folded before the browser goes to the place, which moves up by it.
+  // Folded before the browser scrolls to the target, which moves up.
   if (event.target.closest("a")) foldIndex();
 });
 addEventListener("hashchange", openPlace);

@@ -1,17 +1,17 @@
-// Elements as values: a view describes what should stand somewhere, and `render` changes what stands there into that.
-// Text goes into text nodes alone, so data never becomes markup.
+// Elements as values: a view describes the desired elements, and `render` changes the existing ones accordingly.
+// Text is inserted into text nodes only, so data never becomes markup.
 //
-// An element with a `stamp` makes its children only where the stamp has changed: of a list only what changes costs.
+// An element with a `stamp` creates its children only if the stamp has changed, so a list costs only its changes.
 
 const svgNames = new Set(["svg", "g", "path", "rect", "line", "polyline", "text", "title"]);
 
 /**
- * Makes an element.
+ * Creates an element.
  *
  * @param {string} name
  * @param {object} [properties] `key` tells siblings apart, `stamp` tells all that the element depends on, `on` holds
  *   listeners; everything else is an attribute. Attributes that are null or false are left out.
- * @param {...any} children Nodes, texts, numbers and lists of them; null and false are left out. With a stamp, a
+ * @param {...any} children Nodes, texts, numbers and lists of them; null and false are omitted. With a stamp, a
  *   function that returns them.
  * @returns {Element}
  */
@@ -40,13 +40,13 @@ export function h(name, properties, ...children) {
  * selection and scroll position.
  *
  * @param {Element} parent
- * @param {...any} children As `h` takes them.
+ * @param {...any} children As for `h`.
  */
 export function render(parent, ...children) {
   reconcile(parent, nodes(children));
 }
 
-/** Forgets all children of an element. */
+/** Removes all children of an element. */
 export function clear(element) {
   element.replaceChildren();
 }
@@ -99,7 +99,7 @@ function reconcile(parent, wanted) {
   }
 }
 
-/** Makes the children that were put off, throughout a tree that is about to stand. */
+/** Creates the deferred children of a tree before it is shown. */
 function complete(node) {
   makeChildren(node);
   node.childNodes.forEach(complete);
@@ -121,7 +121,7 @@ function patch(old, next) {
   old.$stamp = next.$stamp;
   makeChildren(next);
   for (const name of old.getAttributeNames()) {
-    // Whether it is open is the reader's own affair.
+    // The reader controls whether it is open.
     if (!next.hasAttribute(name) && !(name === "open" && old.nodeName === "DETAILS")) old.removeAttribute(name);
   }
   for (const name of next.getAttributeNames()) {
@@ -132,7 +132,7 @@ function patch(old, next) {
   if (next.$on) listen(old, next.$on);
   if (next.$checked !== undefined) old.checked = next.$checked;
   reconcile(old, [...next.childNodes]);
-  // What a person is typing stays.
+  // Text that a person is typing is kept.
   if (next.$value !== undefined && next.$value !== old.$value && document.activeElement !== old) {
     old.value = old.$value = next.$value;
   }

@@ -1,4 +1,4 @@
-// The log of a session's events: what is kept, page by page, and what comes while one looks.
+// The log of a session's events: stored events by page, and live ones.
 
 import { path, post } from "./api.js";
 import { h, render } from "./dom.js";
@@ -95,7 +95,7 @@ export function eventLog(host, watch, route) {
       ),
       problem && notice(problem),
       all.length === 0
-        ? empty("No events here", "Kept events stay until they are acknowledged, and an hour more.")
+        ? empty("No events here", "Events are kept until they are acknowledged, and for another hour.")
         : section(
           "Events",
           { class: "panel log" },
@@ -147,7 +147,7 @@ export function eventLog(host, watch, route) {
     const { lastEventSeq } = watch.session;
     confirmThen(
       "Acknowledge all events?",
-      `Events up to ${lastEventSeq} count as handled by the app: they are dropped in an hour, and contents begin to expire. This is usually the app’s own affair.`,
+      `Events up to ${lastEventSeq} count as handled by the app: they are dropped in an hour, and contents begin to expire. Usually the app does this itself.`,
       "Acknowledge",
       async () => {
         await post(`${path("sessions", watch.identifier)}/events/ack`, { through: lastEventSeq });
@@ -183,7 +183,7 @@ export function eventLog(host, watch, route) {
 function line(event, watch) {
   const { seq, type, taskIdentifier, occurredAt } = event;
   const key = `${seq ?? "live"} ${type} ${taskIdentifier ?? ""} ${occurredAt}`;
-  // What happened does not change.
+  // Past events do not change.
   return h("li", { key, stamp: key }, () =>
     h(
       "details",

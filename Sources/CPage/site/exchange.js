@@ -1,4 +1,4 @@
-// What a task asked for and what came back.
+// The request and response of a task.
 
 import { send } from "./api.js";
 import { h } from "./dom.js";
@@ -8,7 +8,7 @@ import { attempt, button, copyable, facts, section, time, toast } from "./parts.
 /** The largest content that is saved through the page's memory. */
 const savedThroughMemory = 256 * 1024 * 1024;
 
-/** What came back, and the content. */
+/** The response, and the content. */
 export function result(task, target) {
   const { response, content } = task;
   if (!response && !content) return null;
@@ -33,7 +33,7 @@ function destinationOf({ root, path, bucket, key }) {
   return bucket === undefined ? `${root}/${path}` : `s3://${bucket}/${key}`;
 }
 
-/** What was asked for. */
+/** The request. */
 export function request(task) {
   const now = task.currentRequest ?? task.originalRequest;
   const [asked, current] = [addressOf(task.originalRequest), addressOf(now)];

@@ -1,4 +1,4 @@
-// The tasks of all sessions, searched by a part of what they are called.
+// The tasks of all sessions, with a search by a part of their names.
 
 import { h, render } from "./dom.js";
 import { addressOf, hostOf, namesOf, relative } from "./format.js";
@@ -14,7 +14,7 @@ const columns = [
   { title: "Session", class: "wide" },
   { title: "State", class: "wide" },
   { title: "Progress", class: "progress" },
-  { title: "Made", class: "widest" },
+  { title: "Created", class: "widest" },
 ];
 const filters = [
   ["", "All"],
@@ -62,7 +62,7 @@ export function findView(host, route) {
 
   const { load, show, close } = refreshed(ask, draw);
   show();
-  // What a search examines is not examined again and again.
+  // A search does not examine the same tasks repeatedly.
   poll(async () => {
     if (!place.search && inFlight === 0) await load();
   }, period, ender.signal);
@@ -120,10 +120,10 @@ function controls(place) {
 }
 
 function nothing(place, hasMore) {
-  if (hasMore) return empty("No task matches so far", "The next page goes on with the search.");
+  if (hasMore) return empty("No task matches so far", "The search continues on the next page.");
   return place.search || place.state
-    ? empty("No task matches", "The search looks at names, client ids and URLs, without what follows a question mark.")
-    : empty("No tasks yet", "Tasks of all sessions will stand here.");
+    ? empty("No task matches", "The search covers names, client ids and URLs without their query.")
+    : empty("No tasks yet", "Tasks of all sessions will be shown here.");
 }
 
 function row(task) {

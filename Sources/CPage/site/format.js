@@ -2,7 +2,7 @@
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-/** Bytes with a unit and three digits: `12.4 MiB`. An en dash where they are not known. */
+/** Bytes with a unit and three digits: `12.4 MiB`. An en dash if they are unknown. */
 export function bytes(count) {
   if (count === null || count === undefined || Number.isNaN(count)) return "–";
   let value = count;
@@ -14,7 +14,7 @@ export function bytes(count) {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(value >= 10 ? 1 : 2)} ${units[unit]}`;
 }
 
-/** Bytes a second. */
+/** Bytes per second. */
 export function rate(perSecond) {
   return perSecond === null || perSecond === undefined ? "–" : `${bytes(perSecond)}/s`;
 }
@@ -45,7 +45,7 @@ export function duration(seconds) {
   }).filter(Boolean).join(" ");
 }
 
-/** Seconds in one unit, or two where one would be too rough. */
+/** Seconds in one unit, or in two for more precision. */
 function roughly(seconds) {
   if (seconds < 60) return `${Math.round(seconds)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
@@ -53,7 +53,7 @@ function roughly(seconds) {
   return seconds < 86_400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
-/** Seconds that something will take yet, about: `3 min left`. Nothing where that is not known. */
+/** The approximate remaining seconds: `3 min left`. Empty if unknown. */
 export function left(seconds) {
   if (!(seconds > 0) || !Number.isFinite(seconds)) return null;
   const isMinutes = seconds >= 60 && seconds < 3600;
@@ -69,11 +69,11 @@ export function relative(time) {
   return seconds < 0 ? `${text} ago` : `in ${text}`;
 }
 
-// Made once: making one takes longer than all that it formats here.
+// Created once, because creation takes longer than all formatting.
 const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const numbers = new Intl.NumberFormat("en");
 
-/** Date and time of the reader's own zone. */
+/** Date and time in the reader's time zone. */
 export function moment(time) {
   return time ? moments.format(new Date(time)) : "–";
 }
@@ -91,7 +91,7 @@ export function percent(fraction) {
   return fraction === null || fraction === undefined ? "–" : `${Math.floor(fraction * 100)} %`;
 }
 
-/** The last part of a URL's path, or its host where it has none. */
+/** The last part of a URL's path, or its host if it has none. */
 export function fileName(url) {
   try {
     const { host, pathname } = new URL(url);
@@ -102,7 +102,7 @@ export function fileName(url) {
   }
 }
 
-/** Where a request goes: its URL, or the object that it asks for. */
+/** The target of a request: its URL or object. */
 export function addressOf(request) {
   return request?.bucket === undefined ? request?.url : `s3://${request.bucket}/${request.key}`;
 }

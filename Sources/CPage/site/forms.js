@@ -1,4 +1,4 @@
-// Making sessions and downloads.
+// Creating sessions and downloads.
 
 import { call, path, post } from "./api.js";
 import { h } from "./dom.js";
@@ -6,7 +6,7 @@ import { counted } from "./format.js";
 import { choice, dialog, field, toast } from "./parts.js";
 import { go, link } from "./route.js";
 
-/** Asks for a name and makes a session, or goes to the one that has it. */
+/** Asks for a name and creates a session, or opens the one with this name. */
 export function openNewSession() {
   dialog("New session", () => [
     field(
@@ -21,7 +21,7 @@ export function openNewSession() {
         pattern: "[A-Za-z0-9._~:@+\\-]+",
         placeholder: "nightly-mirror",
       }),
-      "Letters, digits and . _ - ~ : @ +. A session that is there already is opened.",
+      "Letters, digits and . _ - ~ : @ +. An existing session is opened.",
     ),
     field("Description", h("input", { name: "description", autocomplete: "off" })),
     h(
@@ -47,7 +47,7 @@ export function openNewSession() {
   });
 }
 
-/** Asks for URLs and hands them over as downloads of a session. */
+/** Asks for URLs and creates downloads in a session. */
 export function openNewTasks(session) {
   dialog("New download", () => [
     field(
@@ -60,7 +60,7 @@ export function openNewTasks(session) {
         spellcheck: "false",
         placeholder: "https://example.com/a.bin",
       }),
-      "One on each line; each becomes a task.",
+      "One per line; each becomes a task.",
     ),
     h(
       "div",
@@ -79,10 +79,10 @@ export function openNewTasks(session) {
     field(
       "SHA-256",
       h("input", { name: "digest", autocomplete: "off", spellcheck: "false", pattern: "[0-9A-Fa-f]{64}" }),
-      "What the content must have; for a single URL.",
+      "The required digest of the content; for a single URL.",
     ),
-    h("label", { class: "check" }, h("input", { type: "checkbox", name: "suspended" }), "Make it suspended"),
-    h("label", { class: "check" }, h("input", { type: "checkbox", name: "confirm" }), "Ask before it begins"),
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "suspended" }), "Create it suspended"),
+    h("label", { class: "check" }, h("input", { type: "checkbox", name: "confirm" }), "Ask before it starts"),
     h("details", {}, h("summary", {}, "More"), more()),
   ], {
     submit: "Hand over",
@@ -108,7 +108,7 @@ export function openNewTasks(session) {
   });
 }
 
-/** What few downloads need. */
+/** Fields for rare needs. */
 function more() {
   const name = h("input", { name: "place", autocomplete: "off", spellcheck: "false", required: true, disabled: true });
   const key = h("input", { name: "path", autocomplete: "off", spellcheck: "false", required: true, disabled: true });
@@ -126,7 +126,7 @@ function more() {
     field(
       "Name",
       h("input", { name: "description", autocomplete: "off", maxlength: 4096 }),
-      "A description, which is its title here.",
+      "The description, which is its title here.",
     ),
     field(
       "Headers",
@@ -137,7 +137,7 @@ function more() {
         spellcheck: "false",
         placeholder: "Authorization: Bearer …",
       }),
-      "Name: value, one on each line. They are sealed at rest and never shown again.",
+      "Name: value, one per line. They are sealed at rest and never shown again.",
     ),
     field("Not before", h("input", { type: "datetime-local", name: "begin" })),
     h(
@@ -151,7 +151,7 @@ function more() {
   ];
 }
 
-/** The fields of lines such as `Name: value`. Those of one name become a list. */
+/** The fields of lines such as `Name: value`. Fields of one name become a list. */
 function headersIn(text) {
   const headers = new Map();
   for (const line of text.split("\n").map((line) => line.trim()).filter(Boolean)) {

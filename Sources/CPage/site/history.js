@@ -1,4 +1,4 @@
-// Looking back into a session's log of events, which can be long.
+// Reading back a session's log of events, which can be long.
 
 import { call, path, query } from "./api.js";
 

@@ -1,5 +1,5 @@
-// The keys that were typed. They live in this module's memory and are gone with the page; those that are to be kept for
-// the tab are in its `sessionStorage` as well, until they are forgotten or the tab is closed.
+// The entered keys. They are in this module's memory until the page is closed; keys with "Keep the key for
+// this tab" are also in its `sessionStorage`, until they are removed or the tab is closed.
 
 const audiences = ["app", "operator"];
 const keys = new Map();
@@ -16,17 +16,17 @@ export function keyOf(audience) {
   return keys.get(audience)?.key;
 }
 
-/** What is known of the holder of a key: `{label, scopes}`; undefined without one. */
+/** The holder of a key: `{label, scopes}`; undefined without a key. */
 export function holderOf(audience) {
   return keys.get(audience)?.holder;
 }
 
-/** Whether any key is there. */
+/** Whether there is any key. */
 export function hasKeys() {
   return keys.size > 0;
 }
 
-/** Keeps a key, for the tab as well where `isForTab`. */
+/** Stores a key, also for the tab if `isForTab`. */
 export function keepKey(audience, key, holder, isForTab = false) {
   keys.set(audience, { key, holder });
   stored((storage) => {
@@ -36,19 +36,19 @@ export function keepKey(audience, key, holder, isForTab = false) {
   tell();
 }
 
-/** Forgets a key, wherever it is kept. */
+/** Removes a key from memory and storage. */
 export function forgetKey(audience) {
   keys.delete(audience);
   stored((storage) => storage.removeItem(placeOf(audience)));
   tell();
 }
 
-/** Calls back when keys come or go. */
+/** Calls back when keys are added or removed. */
 export function onKeys(listener) {
   listeners.add(listener);
 }
 
-/** Has those keys alone that are kept for the tab. */
+/** Keeps only the keys that are stored for the tab. */
 function restore() {
   keys.clear();
   for (const audience of audiences) {
@@ -59,12 +59,12 @@ function restore() {
   }
 }
 
-/** Does something with the tab's storage, which a browser may refuse. Without it a key is in memory alone. */
+/** Accesses the tab's storage, which a browser may refuse. Without it a key is in memory only. */
 function stored(action) {
   try {
     action(sessionStorage);
   } catch {
-    // Refused, or it holds something else.
+    // The storage is refused, or contains other data.
   }
 }
 
@@ -73,7 +73,7 @@ function tell() {
 }
 
 restore();
-// A page that comes back from the browser's cache must not bring along what was forgotten meanwhile.
+// A page restored from the browser's cache must not restore keys that were removed meanwhile.
 addEventListener("pageshow", (event) => {
   if (!event.persisted) return;
   restore();

@@ -1,4 +1,4 @@
-// Webhooks that wake the app, and how their attempts went.
+// Webhooks that launch the app, and their attempts.
 
 import { call, path, post, query } from "./api.js";
 import { h, render } from "./dom.js";
@@ -14,7 +14,7 @@ const redeliverable = new Set(["pending", "delivering", "launched", "exhausted",
 
 const notCompleted = "notCompleted";
 
-/** Why an attempt failed. `deadline`: the webhook's, in seconds, where it is known and counts. */
+/** The error of an attempt. `deadline`: the webhook's, in seconds, if it is known and applies. */
 function attemptError(error, deadline) {
   if (error !== notCompleted) return error;
   return `accepted, not completed ${deadline ? `within ${deadline} s` : "in time"}`;
@@ -77,7 +77,7 @@ export function launchesView(host, route) {
         ? empty(
           "No launches",
           place.state || place.kind || place.session
-            ? "None fits the filter."
+            ? "None matches the filter."
             : "When the last task of a session ends and no client reads its events, the app’s webhook is called. That is a launch.",
         )
         : table("Launches", [
@@ -86,7 +86,7 @@ export function launchesView(host, route) {
           { title: "Reasons", class: "widest" },
           { title: "Attempts", number: true, class: "wide" },
           { title: "Next attempt", class: "wide" },
-          { title: "Made", class: "wide" },
+          { title: "Created", class: "wide" },
           { title: "Change", hidden: true },
         ], page.items.map((launch) => row(launch, load)))),
       page &&
@@ -144,7 +144,7 @@ function row(launch, load) {
 
 async function redeliver(launch, load) {
   await post(`${path("launches", launch.launchId)}/redeliver`);
-  toast("It is sent again.");
+  toast("The launch is redelivered.");
   await load();
 }
 
@@ -154,7 +154,7 @@ export function launchView(host, route) {
   const ask = async (signal) => {
     const launch = await call("GET", path("launches", launchId), { signal });
     const isLate = launch.kind !== "app.performFetch" && launch.attempts.some(({ error }) => error === notCompleted);
-    // A key for events alone may not read the app.
+    // A key with the scope `events` only may not read the app.
     const app = isLate ? await call("GET", "/v1/app", { signal }).catch(() => null) : null;
     return [launch, app?.webhook.launchDeadline];
   };
@@ -167,7 +167,7 @@ export function launchView(host, route) {
         problem && (problem.status === 404
           ? empty(
             "No such launch",
-            "It may have been forgotten.",
+            "It may have been deleted.",
             h("a", { class: "button", href: link(["launches"]) }, "All launches"),
           )
           : notice(problem)),
@@ -200,7 +200,7 @@ export function launchView(host, route) {
           ],
           ["Reasons", launch.reasons.map(launchReason).join(", ")],
           ["Events up to", launch.lastSeq],
-          ["Made", moment(launch.createdAt)],
+          ["Created", moment(launch.createdAt)],
           ["Next attempt", launch.nextAttemptAt && time(launch.nextAttemptAt)],
           ["Completed", launch.completedAt && moment(launch.completedAt)],
         ]),
@@ -220,7 +220,7 @@ export function launchView(host, route) {
             [{ title: "Attempt", number: true }, { title: "Began" }, { title: "Took", number: true, class: "wide" }, {
               title: "Status",
               number: true,
-            }, { title: "What came back" }],
+            }, { title: "Response" }],
             launch.attempts.toReversed().map((attempt) => ({
               key: attempt.number,
               cells: [
@@ -234,7 +234,7 @@ export function launchView(host, route) {
                   attempt.error
                     ? h("span", { class: "bad-text" }, attemptError(attempt.error, deadline))
                     : attempt.duration === null
-                    ? "under way"
+                    ? "in flight"
                     : "accepted",
                   attempt.excerpt && h("code", { class: "excerpt" }, attempt.excerpt),
                 ),

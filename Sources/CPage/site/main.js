@@ -1,4 +1,4 @@
-// The page: who looks, where they are, and the view that stands there.
+// The page: the signed-in key, the place, and its view.
 
 import { appView } from "./app.js";
 import { call } from "./api.js";
@@ -22,7 +22,7 @@ const main = document.getElementById("main");
 let current = null;
 let openQuestions = 0;
 
-/** What stands at a place: a name that stays while only its query changes, who may see it, and what makes it. */
+/** The view of a place: a name that is stable while only the query changes, its audience, and its constructor. */
 function viewAt([first, second, third, fourth]) {
   switch (first) {
     case undefined:
@@ -63,7 +63,7 @@ function show() {
   current?.view.close?.();
   clear(main);
   document.getElementById("announcer").textContent = "";
-  // A place of its own: a view that was left may still draw when its last answer comes, out of sight.
+  // A separate element: a closed view may still draw its last response, invisibly.
   const host = h("div", { class: "view" });
   main.append(host);
   current = { name: wanted, view: needsKey ? signInView(host, audience) : make(host, route) };
@@ -75,8 +75,8 @@ function nowhereView(host) {
   render(
     host,
     empty(
-      "There is nothing here",
-      "The address names no part of this page.",
+      "No such page",
+      "The address is not a part of this page.",
       h("a", { class: "button", href: "#/" }, "To the sessions"),
     ),
   );

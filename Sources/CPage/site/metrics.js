@@ -21,7 +21,7 @@ export function parseMetrics(text) {
   return samples;
 }
 
-/** The sum of a metric's samples whose labels are as wanted; undefined where there is none. */
+/** The sum of a metric's samples with the given labels; undefined if there is none. */
 export function total(samples, name, labels = {}) {
   const own = samples.filter((sample) =>
     sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value)
@@ -29,13 +29,13 @@ export function total(samples, name, labels = {}) {
   return own.length === 0 ? undefined : own.reduce((sum, { value }) => sum + value, 0);
 }
 
-/** Turns counters into what they grew by a second. A counter that fell began anew. */
+/** Converts counters into rates per second. A counter that fell was reset. */
 export class Rates {
   constructor() {
     this.before = new Map();
   }
 
-  /** The growth a second since the last call; undefined at the first. */
+  /** The rate per second since the last call; undefined at the first. */
   of(name, value, at) {
     const last = this.before.get(name);
     if (value === undefined) return undefined;

@@ -1,4 +1,4 @@
-// One route: what it takes, what it answers, how to ask from a shell, and a form that asks.
+// One route: its request, its responses, an example for a shell, and a form that sends a request.
 
 import { exampleOf } from "./description.js";
 import { h } from "./dom.js";
@@ -7,7 +7,7 @@ import { copyButton } from "./parts.js";
 import { schemaTree, typeOf } from "./schema.js";
 import { curl, tryIt } from "./tryit.js";
 
-/** What stands in an opened route. */
+/** The content of an opened route. */
 export function operationBody(description, operation) {
   const isWebhook = !operation.path.startsWith("/");
   return h(
@@ -54,7 +54,7 @@ function parameters(description, { parameters: list }) {
 
 function requestBody(description, body) {
   return [
-    h("h3", {}, "Body", body.required ? "" : ", which may be left out"),
+    h("h3", {}, "Body", body.required ? "" : ", optional"),
     body.description && h("p", {}, inline(body.description)),
     Object.entries(body.content).map(([type, content]) => [
       h("p", { class: "muted" }, h("code", {}, type)),
@@ -64,7 +64,7 @@ function requestBody(description, body) {
   ];
 }
 
-/** Examples of a content: those it has, or one that is made. */
+/** Examples of a content: its own, or a composed one. */
 export function examplesOf(description, content) {
   if (content.examples) {
     return Object.entries(content.examples).map(([name, example]) => [name, description.resolved(example).value]);

@@ -14,7 +14,7 @@ export function badge({ tone, text, sign }, properties = {}) {
 }
 
 /**
- * A button. `action` may be asynchronous: the button is off meanwhile, and what goes wrong is said.
+ * A button. `action` may be asynchronous: the button is disabled meanwhile, and a failure is shown.
  *
  * @param {string} text
  * @param {() => any} action
@@ -29,7 +29,7 @@ export function button(text, action, properties = {}) {
   }, text);
 }
 
-/** Does something that may fail, and says so where it does. */
+/** Runs an action and shows its failure, if any. */
 export async function attempt(action, control) {
   control?.setAttribute("aria-busy", "true");
   try {
@@ -42,13 +42,13 @@ export async function attempt(action, control) {
   }
 }
 
-/** A time, told relative to now, with the moment as its title. */
+/** A time relative to now, with the absolute time as its title. */
 export function time(value) {
   if (!value) return h("span", { class: "muted" }, "–");
   return h("time", { datetime: value, title: moment(value) }, relative(value));
 }
 
-/** Names and values. Rows without a value are left out. */
+/** Names and values. Rows without a value are omitted. */
 export function facts(rows, properties = {}) {
   const given = rows.filter((row) =>
     row && row[1] !== null && row[1] !== undefined && row[1] !== "" && row[1] !== false
@@ -72,7 +72,7 @@ export function section(title, properties, ...children) {
   );
 }
 
-/** What stands where there is nothing. */
+/** The placeholder for an empty list. */
 export function empty(title, text, ...children) {
   return h(
     "div",
@@ -92,7 +92,7 @@ export function notice(problem) {
     h(
       "p",
       {},
-      h("strong", {}, problem.fields?.title ?? "That did not work."),
+      h("strong", {}, problem.fields?.title ?? "The request failed."),
       " ",
       problem.fields?.title === problem.message.replace(/\.$/, "") ? "" : problem.message,
     ),
@@ -153,7 +153,7 @@ export function copyable(text, label) {
   return h("span", { class: "copyable" }, h("code", {}, text), copyButton(text, label));
 }
 
-/** Says something for a few seconds; a problem stays longer and is said at once. */
+/** Shows a message for a few seconds; a problem stays longer and is announced at once. */
 export function toast(message) {
   const isProblem = message instanceof Error;
   const place = document.getElementById(isProblem ? "alerts" : "messages");
@@ -180,7 +180,7 @@ export function toast(message) {
 
 let lastAnnouncement = 0;
 
-/** Tells a screen reader of a change, at most every three seconds; what is more is not worth hearing. */
+/** Announces a change to a screen reader, at most every three seconds; further changes are dropped. */
 export function announce(text) {
   if (Date.now() - lastAnnouncement < 3000) return;
   lastAnnouncement = Date.now();
@@ -191,7 +191,7 @@ export function announce(text) {
  * Opens a dialog with a form.
  *
  * @param {string} title
- * @param {(close: () => void) => any} content Makes what stands in it.
+ * @param {(close: () => void) => any} content Creates its content.
  * @param {{submit?: string, leave?: string, danger?: boolean, action?: (form: FormData) => any}} [options] `action` runs
  *   when the form is sent; the dialog closes when it is done, and shows what went wrong otherwise. `leave` is the word for
  *   doing nothing.
@@ -262,7 +262,7 @@ export function field(label, control, hint) {
   );
 }
 
-/** A choice among words. `label` is for one that has no field around it. */
+/** A choice among words. `label` is for a choice without a field around it. */
 export function choice(name, options, value, on, label) {
   return h(
     "select",

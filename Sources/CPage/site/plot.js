@@ -1,4 +1,4 @@
-// Plots as SVG, with their last value as text for who cannot see them.
+// Plots as SVG, with their last value as text for screen readers.
 
 import { h } from "./dom.js";
 
@@ -24,7 +24,7 @@ export class Series {
   }
 }
 
-/** A number that is round enough to label an axis with, not below `value`. */
+/** A round number for the label of an axis, not below `value`. */
 export function roundUp(value, base = 10) {
   if (!(value > 0)) return 1;
   const power = base ** Math.floor(Math.log(value) / Math.log(base));
@@ -125,7 +125,7 @@ export function spark(series, label) {
   );
 }
 
-/** How much of the whole is there; without a whole it only says that something moves. */
+/** The completed fraction; without a total it only shows activity. */
 export function bar(fraction, label, tone = "run") {
   return h("progress", { class: `bar ${tone}`, max: "1", value: fraction ?? null, "aria-label": label });
 }

@@ -1,4 +1,4 @@
-// What tasks ask the app, and the forms that answer.
+// Questions of tasks to the app, and the forms for answers.
 
 import { call, path, post, query } from "./api.js";
 import { h, render } from "./dom.js";
@@ -58,7 +58,7 @@ export function questionsView(host, route) {
       page && (page.items.length === 0
         ? empty(
           place.state === "open" ? "Nothing to answer" : "No questions",
-          "A task asks when a server wants a credential, or when it was told to ask before it begins.",
+          "A task asks if a server requires a credential, or before its start if the app requested that.",
         )
         : h("ul", { class: "cards" }, page.items.map((question) => card(question, load)))),
       page &&
@@ -106,7 +106,7 @@ function card(question, load) {
     facts([
       ["Asked by", [
         task,
-        question.taskCount > 1 ? ` and ${counted(question.taskCount - 1, "more task")} that waits for the same` : "",
+        question.taskCount > 1 ? ` and ${counted(question.taskCount - 1, "more task")} that waits for the same answer` : "",
       ]],
       ["Realm", space?.realm],
       ["Proxy", space?.isProxy ? "yes" : null],
@@ -174,7 +174,7 @@ function openCredential(question, load) {
         [["none", "Not at all"], ["forSession", "For this session"], ["permanent", "For good"]],
         "forSession",
       ),
-      "What is kept is sealed, and serves later tasks without asking.",
+      "A kept credential is sealed, and used by later tasks without a question.",
     );
   const fields = {
     HTTPBearer: () => [field("Token", input("token", { type: "password", autofocus: true }))],
@@ -186,7 +186,7 @@ function openCredential(question, load) {
       h(
         "p",
         {},
-        "The server’s certificate could not be verified. If you know that this is its key, tasks of the session may talk to it:",
+        "The server’s certificate could not be verified. If you know that this is its key, tasks of the session may connect to it:",
       ),
       h("p", {}, h("code", {}, serverPublicKey)),
     ],
@@ -217,7 +217,7 @@ function openNewRequest(question, load) {
     field(
       "Header fields",
       h("textarea", { name: "headers", rows: 4, placeholder: "Authorization: Bearer …" }),
-      "One on each line. They take the place of the ones it was made with.",
+      "One per line. They replace the original ones.",
     ),
   ], {
     submit: "Begin",

@@ -1,4 +1,4 @@
-// Where the reader is, kept in the address behind `#`, so that reload, back and bookmarks work. The server does not see
+// The place on the page, kept in the address after `#` for reload, back and bookmarks. The server does not receive
 // it.
 
 /**
@@ -31,12 +31,12 @@ export function here() {
   return parse(location.hash);
 }
 
-/** Goes somewhere. */
+/** Opens a place. */
 export function go(segments, query) {
   location.hash = link(segments, query);
 }
 
-/** Changes the query of the current place; members that are empty are left out. */
+/** Changes the query of the current place; empty members are omitted. */
 export function refine(changes, { replace = false } = {}) {
   const { segments, query } = here();
   const target = link(segments, { ...query, ...changes });

@@ -91,7 +91,7 @@ export function typeOf(description, schema) {
   return types.map((type) => (type === "array" ? `list of ${typeOf(description, value.items)}` : type)).join(" or ");
 }
 
-/** What a value must keep to. */
+/** The constraints of a value. */
 function rules(value) {
   const said = [
     value.minimum !== undefined && `from ${value.minimum}`,

@@ -1,4 +1,4 @@
-// The stretches of a download that several requests fetch.
+// The segments of a download.
 
 import { h } from "./dom.js";
 import { bytes, hostOf, percent } from "./format.js";
@@ -65,7 +65,7 @@ export function segmentMap(task) {
             received >= length
               ? h("span", { class: "muted" }, "done")
               : source === null
-              ? h("span", { class: "muted" }, "waits for a turn")
+              ? h("span", { class: "muted" }, "waits for a slot")
               : `${source === 0 ? "origin" : `mirror ${source}`} · ${hostOf(sources[source] ?? "")}`,
           ],
         })),

@@ -1,4 +1,4 @@
-// The service as its operator sees it: load, queue, disk, and what it moves.
+// The operator's view of the service: load, queue, disk and throughput.
 
 import { call } from "./api.js";
 import { h, render } from "./dom.js";

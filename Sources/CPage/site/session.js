@@ -1,4 +1,4 @@
-// One session: its figures, and its tasks, events or configuration beneath.
+// One session: its figures, and its tasks, events or configuration below.
 
 import { call, path, post } from "./api.js";
 import { eventLog } from "./events.js";
@@ -133,7 +133,7 @@ function showHead(host, watch, tab) {
   );
 }
 
-/** How long the transfers of known length will take yet at the speed of now, and how many others run. */
+/** The remaining time of transfers with known length at the current speed, and the number of the others. */
 function timeLeft(watch, running) {
   const { transfers, bytes } = watch.remaining();
   const text = left(bytes / watch.throughput.last);
@@ -142,7 +142,7 @@ function timeLeft(watch, running) {
   return h("span", { class: "muted figure", id: "time-left" }, `about ${text}${others}`);
 }
 
-/** Whether what is seen is what is. */
+/** Whether the view is current. */
 export function stateOfWatch(state) {
   const [tone, text] =
     {
@@ -164,7 +164,7 @@ function configuration(session) {
   return section(
     "Configuration",
     {},
-    h("p", { class: "muted pad" }, "Frozen when the session was made, but for the bandwidth limit."),
+    h("p", { class: "muted pad" }, "Frozen when the session was created, except the bandwidth limit."),
     facts(Object.entries(session.configuration).map(([name, value]) => [name, h("code", {}, shown(value))]), {
       class: "facts wide-names",
     }),
@@ -182,7 +182,7 @@ function openEnd(session) {
   confirmThen(
     `End or reset ${session.identifier}`,
     [
-      h("span", { class: "visually-hidden" }, "Choose what to do."),
+      h("span", { class: "visually-hidden" }, "Choose an action."),
       ...Object.entries(ways).map(([name, [text]], index) =>
         h(
           "label",
@@ -199,6 +199,6 @@ function openEnd(session) {
       toast(`${ways[way][0]}: done.`);
       if (way === "delete") go(["sessions"]);
     },
-    "Leave it as it is",
+    "Keep it",
   );
 }

@@ -22,7 +22,7 @@ const columns = [
 ];
 
 const orders = [["", "Oldest first"], ["desc", "Newest first"], ["busiest", "Busiest first"]];
-/** So many sessions are compared with each other; the API does not sort by what they do. */
+/** The number of sessions to sort; the API does not sort by activity. */
 const mostCompared = 1000;
 
 const byWork = ({ taskCounts: one }, { taskCounts: other }) =>
@@ -92,10 +92,10 @@ export function sessionsView(host, route) {
 
   function nothing(search) {
     return search
-      ? empty("No session matches", "The search looks at the identifiers and descriptions of this page.")
+      ? empty("No session matches", "The search covers the identifiers and descriptions of this page.")
       : empty(
         "No sessions yet",
-        "A session is a durable container of downloads and uploads. Your app makes one with PUT /v1/sessions/NAME; so does the button above.",
+        "A session is a durable container of downloads and uploads. Create one with PUT /v1/sessions/NAME or the button above.",
       );
   }
 

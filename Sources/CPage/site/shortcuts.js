@@ -24,7 +24,7 @@ const described = [
   ["Esc", "Close a dialog"],
 ];
 
-/** Shows what keys there are. */
+/** Shows the list of keys. */
 export function showShortcuts() {
   dialog("Keyboard", () =>
     h(
@@ -37,7 +37,7 @@ export function showShortcuts() {
     ));
 }
 
-/** Begins to listen. Views mark what keys reach: `data-key` on a control, `data-row` on the link of a row. */
+/** Starts listening. Views mark the targets of keys: `data-key` on a control, `data-row` on the link of a row. */
 export function listenForShortcuts() {
   let isGoing = false;
   addEventListener("keydown", (event) => {

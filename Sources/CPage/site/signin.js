@@ -1,4 +1,4 @@
-// Typing a key, and finding out whose it is.
+// Entering a key, and determining its kind.
 
 import { call, Problem } from "./api.js";
 import { h, render } from "./dom.js";
@@ -6,10 +6,10 @@ import { forgetKey, holderOf, keepKey, keyOf } from "./keys.js";
 import { button, dialog, field, notice } from "./parts.js";
 
 /**
- * Finds out whose a key is and keeps it.
+ * Determines the kind of a key and stores it.
  *
  * @param {string} key
- * @param {boolean} isForTab Whether a reload is to find it again.
+ * @param {boolean} isForTab Whether the key survives a reload.
  * @returns {Promise<"app"|"operator">}
  * @throws {Problem} If the key is unknown.
  */
@@ -53,7 +53,7 @@ function keyInput(properties) {
   });
 }
 
-/** The name by which a password manager tells the two keys apart. */
+/** The user name by which a password manager distinguishes the two keys. */
 function userInput(audience) {
   return h("input", {
     type: "text",
@@ -76,7 +76,7 @@ function keepBox() {
   );
 }
 
-/** What stands where a key is needed first. */
+/** The view for a place that requires a key. */
 export function signInView(host, audience) {
   const [title, text] = wanted[audience];
   const problem = h("div");
@@ -117,7 +117,7 @@ export function signInView(host, audience) {
   return {};
 }
 
-/** A dialog that shows whose keys are there, forgets them, and takes another. */
+/** A dialog that lists the keys, removes them, and adds another. */
 export function openKeys() {
   dialog("Keys", (close) => [
     h(

@@ -1,14 +1,14 @@
-// Server-sent events by fetch: EventSource cannot send a key.
+// Server-sent events by fetch, because EventSource cannot send a key.
 
 import { Problem, query, send } from "./api.js";
 
 const longestPause = 15_000;
 
 /**
- * Takes a text of server-sent events apart as it comes (WHATWG HTML, section 9.2).
+ * Parses a stream of server-sent events incrementally (WHATWG HTML, section 9.2).
  *
  * @param {(data: string, id: string|null) => void} receive
- * @returns {(text: string) => void} What takes the next piece.
+ * @returns {(text: string) => void} The parser of the next piece.
  */
 export function eventParser(receive) {
   let rest = "";
@@ -32,7 +32,7 @@ export function eventParser(receive) {
 }
 
 /**
- * Follows the events of a session without attaching to it, until `signal` ends it. Comes back after breaks.
+ * Follows the events of a session without attaching to it, until `signal` ends it. Reconnects after interruptions.
  *
  * @param {string} target The path of the events.
  * @param {{after: number, signal: AbortSignal, receive: (event: object) => void, state: (state: string) => void,
@@ -87,7 +87,7 @@ export function sleep(milliseconds, signal) {
 }
 
 /**
- * Calls again and again while the page is seen, the next time `period` after the last call ended.
+ * Calls repeatedly while the page is visible, `period` after the end of the last call.
  *
  * @param {() => Promise<void>} work
  * @param {number} period Milliseconds.
@@ -101,13 +101,13 @@ export async function poll(work, period, signal) {
 }
 
 /**
- * Asks for what a view shows, and draws it: what came last, and why nothing came after it.
+ * Requests the data of a view, and draws the last response and the problem of a later request.
  *
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} ask
  * @param {(found: T|null, problem: Error|null) => void} draw
- * @param {number} [period] Milliseconds after which it asks again by itself.
- * @returns {{load: () => Promise<void>, show: () => void, close: () => void}} `load` asks now, `show` only draws.
+ * @param {number} [period] The interval of repeated requests in milliseconds.
+ * @returns {{load: () => Promise<void>, show: () => void, close: () => void}} `load` sends a request now, `show` only draws.
  */
 export function refreshed(ask, draw, period) {
   const ender = new AbortController();
@@ -120,7 +120,7 @@ export function refreshed(ask, draw, period) {
     asked += 1;
     const turn = asked;
     const [answer, refusal] = await ask(ender.signal).then((answer) => [answer, null], (error) => [found, error]);
-    // An answer to what was asked before, with another filter perhaps, comes too late.
+    // A response to an earlier query, perhaps with another filter, is too late.
     if (ender.signal.aborted || turn !== asked) return;
     [found, problem] = [answer, refusal];
     show();

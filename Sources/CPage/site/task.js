@@ -1,4 +1,4 @@
-// One task: what it does, why it waits, how its attempts went.
+// One task: its state, the reason for waiting, and its attempts.
 
 import { call, path, post } from "./api.js";
 import { h, render } from "./dom.js";
@@ -169,7 +169,7 @@ function head(session, task, watch, act) {
       isOpen && button("Cancel", () =>
         confirmThen(
           `Cancel task ${task.taskIdentifier}?`,
-          "What it has received so far is dropped.",
+          "The bytes received so far are dropped.",
           `Cancel task ${task.taskIdentifier}`,
           act("cancel"),
           "Keep it",
@@ -193,7 +193,7 @@ function waiting(task) {
           h("strong", {}, `It waits for ${waitsFor(reason.kind)}.`),
           " ",
           reason.detail,
-          reason.until && [" It goes on ", time(reason.until), "."],
+          reason.until && [" It continues ", time(reason.until), "."],
           reason.questionId && [" ", h("a", { href: link(["questions"], { state: "open" }) }, "Answer the question")],
         )
       ),
@@ -283,18 +283,18 @@ function attempts(task, metrics) {
       told?.last && task.state !== "completed" && facts([
         ["Last attempt", [
           time(told.last.startedAt),
-          told.last.endedAt ? [", ended ", time(told.last.endedAt)] : ", under way",
+          told.last.endedAt ? [", ended ", time(told.last.endedAt)] : ", in flight",
         ]],
         ["Status", told.last.statusCode],
-        ["Broke with", told.last.error?.localizedDescription],
+        ["Error", told.last.error?.localizedDescription],
       ]),
       metrics?.transactionMetrics ? waterfall(metrics) : h(
         "p",
         { class: "muted" },
         task.state !== "completed"
-          ? "Name lookup, connection and waiting times of each request are told when the task completes."
+          ? "Name lookup, connection and waiting times of each request are shown when the task has completed."
           : metrics === null
-          ? "Looking for the metrics in the log of events…"
+          ? "Searching the log of events for the metrics…"
           : "The event with the metrics is no longer in the log. Acknowledged events are kept for an hour.",
       ),
     ),

@@ -1,4 +1,4 @@
-// The tasks of a session, a page at a time.
+// The tasks of a session, by page.
 
 import { call, path, query } from "./api.js";
 import { bulkBar } from "./bulk.js";
@@ -18,10 +18,10 @@ const columns = [
   { title: "Progress", class: "progress" },
   { title: "Speed", class: "wide speed", number: true },
   { title: "Attempts", number: true, class: "widest" },
-  { title: "Made", class: "widest" },
+  { title: "Created", class: "widest" },
 ];
 
-/** A search examines this many times as many tasks as the service does for one request. */
+/** The maximum number of requests for one search. */
 const mostTurns = 10;
 
 /**
@@ -29,7 +29,7 @@ const mostTurns = 10;
  * full, for a while.
  *
  * @param {string} target
- * @param {object} members Of the query.
+ * @param {object} members The members of the query.
  * @returns {Promise<{items: object[], nextCursor: string|null}>}
  */
 export async function readTasks(target, members, signal) {
@@ -55,7 +55,7 @@ const filters = [
 ];
 
 /**
- * The list of a session's tasks, with filters, search and what can be done to many.
+ * The list of a session's tasks, with filters, search and actions on many.
  *
  * @param {Element} host
  * @param {import("./watch.js").SessionWatch} watch
@@ -106,7 +106,7 @@ export function taskList(host, watch, route) {
   const { load, show, close } = refreshed(ask, draw);
   const unhear = watch.onChange(({ tasks }) => {
     isStale ||= tasks.size > 0;
-    // Not more than once a second, however much changes; a search costs more.
+    // At most once per second, for any number of changes; a search costs more.
     if (isStale && Date.now() - answeredAt >= (place.search ? 5000 : 1000)) load();
     show();
   });
@@ -131,7 +131,7 @@ export function taskList(host, watch, route) {
 }
 
 function toolbar(watch, place) {
-  // They are those of the whole session, which a search leaves behind.
+  // The counts are for the whole session, so a search hides them.
   const counts = place.clientTaskId || place.group || place.search ? null : watch.session?.taskCounts;
   const field = ["search", "clientTaskId", "group"].find((name) => place[name]) ?? place.in ?? "search";
   const search = (name, text) => {
@@ -206,11 +206,11 @@ function toolbar(watch, place) {
 }
 
 function nothing(place, hasMore) {
-  if (hasMore) return empty("No task matches so far", "The next page goes on with the search.");
+  if (hasMore) return empty("No task matches so far", "The search continues on the next page.");
   const isFiltered = ["state", "outcome", "group", "clientTaskId", "search"].some((name) => place[name]);
   return isFiltered
-    ? empty("No task matches", "Nothing of this session fits the filter or search.")
-    : empty("No tasks yet", "Hand over a download with the button above, or with POST …/tasks.");
+    ? empty("No task matches", "No task of this session matches the filter or search.")
+    : empty("No tasks yet", "Create a download with the button above, or with POST …/tasks.");
 }
 
 function row(task, watch, selected, show) {
@@ -280,7 +280,7 @@ function why(task) {
   return reason && h("span", { class: "muted clip" }, `waits for ${waitsFor(reason.kind)}`);
 }
 
-/** Seconds that a transfer will take yet, by its live events or else by what the task tells. */
+/** The remaining seconds of a transfer, by its live events or else by the task. */
 export function timeLeft(task, live, speed) {
   if (task.state !== "running") return null;
   if (live?.expected > 0 && speed > 0) return (live.expected - live.total) / speed;

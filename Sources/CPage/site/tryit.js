@@ -1,4 +1,4 @@
-// Asking the service from its reference.
+// Requests to the service from its reference.
 
 import { Problem, send } from "./api.js";
 import { exampleOf } from "./description.js";
@@ -49,12 +49,12 @@ function target(description, operation, values) {
     if (parameter.in === "path") path = path.replace(`{${parameter.name}}`, encodeURIComponent(value));
     else if (parameter.in === "query" && value !== "") query.set(parameter.name, value);
   }
-  // Path parameters that are described by their place alone.
+  // Path parameters without a description.
   path = path.replace(/\{(\w+)\}/g, (whole, name) => (values[name] ? encodeURIComponent(values[name]) : "1"));
   return path + (query.size ? `?${query}` : "");
 }
 
-/** Who a request goes as: the audience of the first key that fits. */
+/** The holder of a request: the audience of the first key that fits. */
 function audienceOf({ security }) {
   if (security.length === 0) return "public";
   return security.some((scheme) => "adminKey" in scheme) &&
@@ -63,7 +63,7 @@ function audienceOf({ security }) {
     : "app";
 }
 
-/** The form that sends a request, and what came back. */
+/** The form that sends a request, and the response. */
 export function tryIt(description, operation) {
   const fields = operation.parameters.filter((parameter) => parameter.in !== "cookie" && parameter.name !== "Accept");
   const body = firstBody(description, operation);
@@ -139,7 +139,7 @@ export function tryIt(description, operation) {
         { class: "muted" },
         audienceOf(operation) === "public"
           ? "Without a key."
-          : `As ${holderOf(audienceOf(operation))?.label ?? "whose key you set"}.`,
+          : `As ${holderOf(audienceOf(operation))?.label ?? "the holder of the key"}.`,
       ),
     ),
     output,
@@ -155,7 +155,7 @@ async function answer(status, headers, begin, read) {
   try {
     text = JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    // It is shown as it came.
+    // Shown unchanged.
   }
   const shown = ["ETag", "Location", "X-Request-Id", "Content-Type", "Retry-After"].filter((name) => headers.get(name))
     .map((name) => `${name}: ${headers.get(name)}`);

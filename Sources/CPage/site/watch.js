@@ -1,4 +1,4 @@
-// One session, watched: its own state, its events as they come, and what its transfers move.
+// One session, watched: its state, its live events, and the throughput of its transfers.
 
 import { call, path, Problem } from "./api.js";
 import { Series } from "./plot.js";
@@ -8,7 +8,7 @@ const keptEvents = 1000;
 const tick = 500;
 const retryPause = 2000;
 const mostRates = 500;
-/** How much of a speed is the last tick's: events and ticks do not keep step. */
+/** The weight of the last tick in a speed: events and ticks are not synchronized. */
 const freshness = 0.35;
 
 function smoothed(series, speed) {
@@ -17,7 +17,7 @@ function smoothed(series, speed) {
 }
 
 /**
- * Watches a session from its making until `close`. Listeners get `{tasks, events, problem}`: numbers of tasks that changed
+ * Watches a session from its creation until `close`. Listeners get `{tasks, events, problem}`: numbers of tasks that changed
  * otherwise than by moving bytes, and how many events came, since they were last called.
  */
 export class SessionWatch {
@@ -26,12 +26,12 @@ export class SessionWatch {
     this.session = null;
     this.problem = null;
     this.state = "connecting";
-    /** Events since the watch began, the newest last. */
+    /** Events since the start of the watch, newest last. */
     this.events = [];
-    /** Bytes a second of all transfers together, and of each by its task's number. */
+    /** Bytes per second of all transfers together, and of each by its task's number. */
     this.throughput = new Series();
     this.rates = new Map();
-    /** What the last live event told of each task's bytes: `{total, expected, kind}`. */
+    /** Each task's bytes by its last live event: `{total, expected, kind}`. */
     this.progress = new Map();
     /** Tasks that have completed since the session was read. */
     this.completed = new Set();
@@ -44,7 +44,7 @@ export class SessionWatch {
     this.begin();
   }
 
-  /** Calls back about twice a second while something happens. */
+  /** Calls back about twice a second during activity. */
   onChange(listener) {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
@@ -62,7 +62,7 @@ export class SessionWatch {
     try {
       this.session = await call("GET", path("sessions", this.identifier), { signal: this.ender.signal });
       this.problem = null;
-      // Now the session's own figures have what these moved.
+      // The session's own figures now include these bytes.
       for (const task of completed) {
         this.progress.delete(task);
         this.completed.delete(task);
@@ -79,7 +79,7 @@ export class SessionWatch {
     await this.refresh();
     this.tell();
     while (!this.session) {
-      // Without a problem the answer broke off.
+      // Without a problem the response was interrupted.
       if (this.problem && !this.problem.mayPass) return;
       await sleep(retryPause, signal);
       if (signal.aborted) return;
@@ -91,7 +91,7 @@ export class SessionWatch {
       signal,
       receive: (event) => this.receive(event),
       state: (state) => {
-        // What could not be read during the break can be now.
+        // Failed reads of the interruption can now succeed.
         if (state === "live" && this.state === "waiting") this.changed.add("all");
         this.state = state;
         this.isStale = true;
@@ -120,18 +120,18 @@ export class SessionWatch {
   }
 
   move(task, kind, total, expected) {
-    // The first event of a stream tells of all that came before it.
+    // The first event of a stream covers all earlier ones.
     const before = this.progress.get(task)?.total ?? total;
     this.moved.set(task, (this.moved.get(task) ?? 0) + Math.max(0, total - before));
     this.progress.set(task, { kind, total, expected });
   }
 
-  /** What transfers under way have moved, which the session's own figures do not have yet. */
+  /** Bytes of transfers in flight that are not yet in the session's own figures. */
   moving(kind) {
     return [...this.progress.values()].reduce((sum, one) => sum + (one.kind === kind ? one.total : 0), 0);
   }
 
-  /** Transfers whose length is known: how many, and the bytes that they have not moved yet. */
+  /** The number of transfers of known length, and their remaining bytes. */
   remaining() {
     const known = [...this.progress].filter(([task, { expected }]) => expected > 0 && !this.completed.has(task));
     return {
@@ -150,7 +150,7 @@ export class SessionWatch {
       sum += moved;
     }
     for (const task of this.completed) this.rates.delete(task);
-    // A series for each of very many transfers would be of no use.
+    // A separate series for each of very many transfers would be useless.
     for (const task of this.rates.keys()) if (this.rates.size > mostRates) this.rates.delete(task);
     for (const [task, series] of this.rates) series.add(smoothed(series, (this.moved.get(task) ?? 0) / seconds), now);
     this.throughput.add(smoothed(this.throughput, sum / seconds), now);

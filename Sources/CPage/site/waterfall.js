@@ -1,4 +1,4 @@
-// The requests of a task on one axis of time, with what each spent its time on.
+// The requests of a task on one time axis, with their phases.
 
 import { h } from "./dom.js";
 import { bytes, clock, counted, duration } from "./format.js";
@@ -23,7 +23,7 @@ export function stagesOf(transaction) {
   return stages.map(([kind, name, start, end]) => {
     const from = Date.parse(transaction[start]);
     const tlsStart = Date.parse(transaction.secureConnectionStartDate);
-    // The handshake is within the connection's time, and stands for itself here.
+    // The handshake is part of the connection's time, and shown separately here.
     const to = kind === "connect" && !Number.isNaN(tlsStart) ? tlsStart : Date.parse(transaction[end]);
     return { kind, name, from, to };
   }).filter(({ from, to }) => !Number.isNaN(from) && !Number.isNaN(to) && to >= from);

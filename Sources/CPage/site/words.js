@@ -1,4 +1,4 @@
-// The words of the API as people say them. A tone colours, a sign and a text say the same without colour.
+// Texts for the API's words. The tone is a colour; sign and text have the same meaning without colour.
 
 const signs = { good: "✓", bad: "✕", warn: "!", run: "▸", idle: "–", pause: "‖" };
 
@@ -60,20 +60,21 @@ const waits = {
   cheapNetwork: "a cheap network",
   unconstrainedNetwork: "an unconstrained network",
   load: "a less busy machine",
-  window: "its hours",
-  earliestBeginDate: "the time it may begin",
+  window: "its time window",
+  earliestBeginDate: "its earliest begin date",
   answer: "your answer",
   retry: "the next attempt",
-  originPause: "the origin, which asked to be left alone",
-  capacity: "its turn",
-  disk: "room on the disk",
+  originPause: "the end of the origin's pause",
+  capacity: "a slot",
+  disk: "space on the disk",
+  sameTransfer: "the transfer of another task",
 };
 
 function said([tone, text]) {
   return { tone, text, sign: signs[tone] };
 }
 
-/** What a task is doing, or how it ended: `{tone, text, sign}`. */
+/** The phase or outcome of a task: `{tone, text, sign}`. */
 export function taskStatus(task) {
   if (task.state === "completed") return said(outcomes[task.outcome] ?? ["idle", task.outcome]);
   if (task.state === "suspended") return said(["pause", "Suspended"]);
@@ -89,10 +90,10 @@ export const launchReason = (reason) => reasons[reason] ?? reason;
 export const waitsFor = (kind) => waits[kind] ?? kind;
 export const outcomeStatus = (outcome) => said(outcomes[outcome] ?? ["idle", outcome ?? "–"]);
 
-/** Words within a sentence: `HTTP error` stays. */
+/** The text within a sentence: `HTTP error` is unchanged. */
 const lowered = (text) => text.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase());
 
-/** What happened in an event, in a sentence. */
+/** An event as a sentence. */
 export function eventText({ type, data }, { bytes, duration }) {
   switch (type) {
     case "task.didCreate":
@@ -104,15 +105,15 @@ export function eventText({ type, data }, { bytes, duration }) {
     case "task.didWriteData":
       return `received ${bytes(data.totalBytesWritten)}`;
     case "task.willRetry":
-      return `attempt ${data.attempt} broke${data.error ? `: ${data.error.localizedDescription}` : ""}; goes on at ${
+      return `attempt ${data.attempt} failed${data.error ? `: ${data.error.localizedDescription}` : ""}; resumes at ${
         bytes(data.offset)
       }`;
     case "task.willBeginDelayedRequest":
-      return "asks whether to begin";
+      return "asks whether to start";
     case "task.didReceiveChallenge":
       return `was asked for a credential by ${data.protectionSpace?.host ?? "the server"}`;
     case "task.didResumeAtOffset":
-      return data.fileOffset ? `goes on at ${bytes(data.fileOffset)} (${data.cause})` : `begins anew (${data.cause})`;
+      return data.fileOffset ? `resumes at ${bytes(data.fileOffset)} (${data.cause})` : `restarts (${data.cause})`;
     case "task.didFinishDownloading":
       return `finished downloading ${bytes(data.length)}`;
     case "task.didFinishCollectingMetrics":

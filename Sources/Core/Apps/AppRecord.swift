@@ -55,7 +55,7 @@ package struct AppRecord: Hashable, Sendable {
     package var limits: AppLimits
     package var unfinishedTasks: Int64
     package var storedBytes: Int64
-    /// The same with each content once, and with what the cache keeps besides.
+    /// The same with each content counted once, and with the cache.
     package var storedBytesOnDisk: Int64
     package var createdAt: Timestamp
     package var revision: Int64

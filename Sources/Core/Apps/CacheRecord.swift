@@ -1,4 +1,4 @@
-/// What the cache of an app holds, and how often it was used.
+/// The size and use of an app's cache.
 package struct CacheRecord: Hashable, Sendable {
     package var entries: Int64 = 0
     package var bytes: Int64 = 0

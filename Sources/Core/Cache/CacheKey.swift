@@ -1,6 +1,6 @@
 package import Formats
 
-/// What selects a stored response of an app: the request, and for whom the origin answers it.
+/// The key of a stored response of an app: the request, and the identity that it presents to the origin.
 package struct CacheKey: Shape {
     /// Canonical, without fragment.
     package var url = ""

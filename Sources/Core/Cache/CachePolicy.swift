@@ -1,12 +1,12 @@
 import Formats
 
-/// How a download uses what is stored, in the names of Apple's `NSURLRequest.CachePolicy`.
+/// The use of stored responses by a download, with the names of Apple's `NSURLRequest.CachePolicy`.
 package enum CachePolicy: String, Word, CaseIterable {
     case reloadIgnoringLocalCacheData, useProtocolCachePolicy, reloadRevalidatingCacheData
     case returnCacheDataElseLoad, returnCacheDataDontLoad
 }
 
-/// How a task came by its content, in the words of RFC 9211.
+/// The origin of a task's content, in the words of RFC 9211.
 package enum CacheStatus: String, Word, CaseIterable {
     /// Transferred, and stored in the cache.
     case stored
@@ -18,7 +18,7 @@ package enum CacheStatus: String, Word, CaseIterable {
     case collapsed
 }
 
-/// What a task with a cache policy does before it sends its request.
+/// The steps of a task with a cache policy before its request.
 package enum CacheDecision: Hashable, Sendable {
     case use
     /// Sends the request with these conditions.

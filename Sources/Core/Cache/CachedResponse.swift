@@ -81,7 +81,7 @@ package struct CachedResponse: Shape {
 
     // MARK: Freshness
 
-    /// How long the response is fresh, in milliseconds (section 4.2.1). None without explicit freshness: no heuristic.
+    /// The freshness lifetime in milliseconds (section 4.2.1). 0 without explicit freshness: no heuristic.
     package var lifetime: Int64 {
         if let seconds = CacheControl(fields).maxAge { return seconds * 1000 }
         guard let value = fields.single("Expires"), let expires = HTTPDate.parse(value, now: receivedAt) else {

@@ -1,6 +1,6 @@
 /// The bytes of an unfinished download that can be read.
 package struct ArrivingContent: Hashable, Sendable {
-    /// Names these bytes among all that the task has begun to receive from offset 0.
+    /// Identifies these bytes among all that the task has begun to receive from offset 0.
     package let version: Int64
     /// The length of the whole content, if the origin announced it.
     package let total: Int64?
@@ -42,7 +42,7 @@ package struct ArrivingContent: Hashable, Sendable {
 
 /// The response to a request for a content that is arriving (RFC 9110 section 14, RFC 8673).
 package enum ArrivingAnswer: Hashable, Sendable {
-    /// Nothing yet: the byte at an offset is not readable, or, with `nil`, the whole content decides.
+    /// The response has to wait for the byte at an offset, or, with `nil`, for the whole content.
     case wait(for: Int64?)
     case send(Selection)
     /// 416.
@@ -93,10 +93,10 @@ package enum ArrivingAnswer: Hashable, Sendable {
     private static func ofUnknownLength(_ content: ArrivingContent, _ range: RequestedRange) -> ArrivingAnswer {
         switch range {
         case .whole: .send(Selection(first: 0, end: nil, contentRange: nil))
-        // Only the end of the content tells its last bytes.
+        // The last bytes are known only at the end of the content.
         case .suffix: .wait(for: nil)
         case .bytes(let first, let last?): part(first, last, "*", end: last < veryLarge ? last + 1 : nil)
-        // The bytes that exist: no later byte can be promised.
+        // Only the existing bytes: a later byte cannot be promised.
         case .bytes(let first, nil):
             content.end(from: first).map { part(first, $0 - 1, "*", end: $0) } ?? .wait(for: first)
         }

@@ -55,10 +55,11 @@ extension ByteScanner {
         guard skip("=") else { return skipMember() ? .other : nil }
         guard skip(":") else { return skipMember() ? .other : nil }
         let text = take { $0 != 0x3A }
-        guard skip(":"), let bytes = Base64.decodeFromField(text),
-            peek == nil || peek == 0x2C || peek == 0x3B || peek == 0x20
-        else { return nil }
-        return skipMember() ? .bytes(bytes) : nil
+        guard skip(":"), let bytes = Base64.decodeFromField(text) else { return nil }
+        // Only parameters may follow (RFC 8941 section 3.2).
+        guard peek != 0x3B else { return skipMember() ? .bytes(bytes) : nil }
+        skipBlanks()
+        return isAtEnd || peek == 0x2C ? .bytes(bytes) : nil
     }
 
     private mutating func skipMember() -> Bool {

@@ -11,11 +11,16 @@ package enum FileName {
     package static func safe(_ name: String) -> String? {
         if isSafe(name) { return name }
         let base = name.unicodeScalars.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last ?? [][...]
-        var scalars = base.filter { !$0.isUnsafeInFileName }
-        while let first = scalars.first, first == " " { scalars.removeFirst() }
-        while let last = scalars.last, last == " " || last == "." { scalars.removeLast() }
-        let safe = shortened(String(String.UnicodeScalarView(scalars)))
-        return safe.isEmpty || safe == "." || safe == ".." ? nil : safe
+        // Shortening may leave a space or a dot at the end.
+        let safe = trimmed(shortened(trimmed(base.filter { !$0.isUnsafeInFileName })).unicodeScalars)
+        return safe.isEmpty ? nil : safe
+    }
+
+    /// The name without spaces around it, and without dots at its end.
+    private static func trimmed(_ name: some BidirectionalCollection<Unicode.Scalar>) -> String {
+        let rest = name.drop { $0 == " " }
+        let end = rest.lastIndex { $0 != " " && $0 != "." }
+        return String(String.UnicodeScalarView(end.map { rest[...$0] } ?? rest.prefix(0)))
     }
 
     /// Whether a name is safe by a fast check of its bytes.

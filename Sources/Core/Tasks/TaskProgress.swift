@@ -6,7 +6,7 @@ package struct TaskProgress: Shape {
     package var lastAttempt: AttemptRecord?
     /// The bytes of the content that the next attempt need not fetch again.
     package var kept = Kept.none
-    /// Names the bytes among all that the task has begun to receive from offset 0: a later beginning has a greater
+    /// Identifies the bytes among all that the task has begun to receive from offset 0: a later restart has a greater
     /// number. 0 before the first one, and for bytes of another task.
     package var version: Int64 = 0
     /// The node whose disk has the partial file, if there are many nodes: other nodes cannot use the file.

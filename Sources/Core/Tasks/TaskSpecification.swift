@@ -12,7 +12,7 @@ package struct TransferRequest: Shape {
     package var sensitiveHeaders: [String] = []
     /// The requested object, if the app named one; ``url`` is its address then.
     package var object: ObjectReference?
-    /// How the request uses the cache; `nil` as the session says.
+    /// The cache policy of the request; `nil` for that of the session.
     package var cachePolicy: CachePolicy?
 
     package init() {}

@@ -12,7 +12,7 @@ package struct WaitingReason: Hashable, Sendable {
     package var until: Timestamp?
     /// The question that the app has to answer, if any.
     package var questionId: String?
-    /// The task whose transfer is waited for, if any.
+    /// The task whose transfer this task waits for, if any.
     package var leader: Leader?
 
     package struct Leader: Hashable, Sendable {

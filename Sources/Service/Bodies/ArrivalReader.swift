@@ -10,7 +10,7 @@ import Transfers
 /// The bytes come from the partial file, which its descriptor still has after the file got its final place or was
 /// removed. So the reader needs this node to have the file.
 package final class ArrivalReader: Sendable {
-    /// The bytes that follow are not those of the reader's version: another one has begun, or the task has not succeeded.
+    /// The following bytes are not of the reader's version: another one has begun, or the task has not succeeded.
     package struct Cut: Error {
         package init() {}
     }

@@ -48,8 +48,13 @@ extension Service {
     func removeOrphans() async throws -> [JanitorErrand] {
         var failed: [JanitorErrand] = []
         for area in DataFolder.folders {
-            for file in (try? await folder.unstagedFiles(in: area)) ?? []
-            where try await !store.files.isNeeded(file: file) {
+            var files: [String] = []
+            do {
+                files = try await folder.unstagedFiles(in: area)
+            } catch {
+                log.warning("a folder cannot be listed, and keeps its orphans", ("folder", area), ("error", error))
+            }
+            for file in files where try await !store.files.isNeeded(file: file) {
                 do { try await folder.remove(file) } catch { failed.append(.removeIfOrphan(file)) }
             }
         }

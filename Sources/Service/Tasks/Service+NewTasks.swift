@@ -221,8 +221,12 @@ extension Service {
         throw ServiceError.fileUnavailable(index: index, detail: "There is no root named \(name).")
     }
 
-    private func unreadable(_ error: SystemError, _ index: Int) -> ServiceError {
-        .fileUnavailable(index: index, detail: "The file cannot be read below its root: \(error.description).")
+    /// The client's fault in a named file; the error itself if the machine is at fault.
+    private func unreadable(_ error: SystemError, _ index: Int) -> any Error {
+        error.isOfMachine
+            ? error
+            : ServiceError.fileUnavailable(
+                index: index, detail: "The file cannot be read below its root: \(error.description).")
     }
 
     private func copy(

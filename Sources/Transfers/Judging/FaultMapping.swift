@@ -88,6 +88,11 @@ struct FaultMeaning {
                 error: TaskError(
                     .cannotOpenFile, "The body could not be read from its bucket.", failingURL: url, underlying: cause),
                 waitsForOperator: errno == ObjectFetcher.isRefused)
+        case .bodySource(let errno) where SystemError("read", errno: errno).isOfMachine:
+            let cause = TaskError.Underlying(
+                domain: "urlsessiond", code: "disk", message: SystemError("read", errno: errno).description)
+            return FaultMeaning(
+                fault: .local, error: TaskError(.requestBodyStreamExhausted, failingURL: url, underlying: cause))
         case .bodyDamaged:
             return terminal(
                 .requestBodyStreamExhausted, "body-damaged",

@@ -12,7 +12,7 @@ enum Judgement {
     /// The whole content is received: it is checked, put in its place and reported.
     case finish(Outcome, TaskResult, ContentSource)
     case ask(Question)
-    /// The content is not what this task expects, and is left for the tasks that wait for it.
+    /// The content has another digest than this task expects, and is left for its followers.
     case leave(ContentSource, TaskResponse, Settlement.Verdict)
     /// The disk lacks `needed` bytes for the rest. No attempt is charged.
     case waitForDisk(needed: Int64, notBefore: Timestamp)

@@ -13,6 +13,7 @@ struct ContentFinisher: Sendable {
     let store: Store
     let folder: DataFolder
     let settings: ServiceSettings
+    let log: Log
 
     /// Finishes a task whose content needs no disk; nil if it needs one.
     func verdictWithoutDisk(
@@ -182,7 +183,7 @@ struct ContentFinisher: Sendable {
             return .completed(.succeeded, result, plan.content)
         } catch {
             try? await folder.disk.removeBeneath(root: root, path: plan.temporaryPath)
-            guard let error = error as? SystemError, !error.isFull else { throw error }
+            guard let error = error as? SystemError, !error.isFull, !error.isOfMachine else { throw error }
             let failure = TaskError(
                 .cannotCreateFile,
                 underlying: TaskError.Underlying(
@@ -205,7 +206,10 @@ struct ContentFinisher: Sendable {
         guard try await store.files.plan(plan, of: task.id, for: task.specification.request) else { return false }
         let isMoved = try await disk.moveBeneath(
             source: source, root: root, path: destination.path, replace: destination.replace)
-        if isMoved { return true }
+        if isMoved {
+            await syncName(of: destination, below: root)
+            return true
+        }
         plan.isCopying = true
         guard try await store.files.plan(plan, of: task.id, for: task.specification.request) else { return false }
         let copy = plan.temporaryPath
@@ -216,8 +220,22 @@ struct ContentFinisher: Sendable {
             return false
         }
         try await disk.renameBeneath(root: root, from: copy, to: destination.path, replace: destination.replace)
-        try await folder.remove(partial)
+        await syncName(of: destination, below: root)
+        // If this fails, the next start removes the file.
+        try? await folder.remove(partial)
         return true
+    }
+
+    /// Makes the name of a published file durable. If this fails, the task succeeds all the same: the move is made, and
+    /// may have replaced a file. Another sync would prove nothing, because the kernel reports a failure once (fsync(2)).
+    private func syncName(of destination: Destination, below root: String) async {
+        do throws(SystemError) {
+            try await folder.disk.syncBeneath(root: root, path: destination.path)
+        } catch {
+            log.error(
+                "a file is at its destination, and its folder could not be synced: a power cut may undo the move",
+                ("root", destination.root), ("error", error))
+        }
     }
 
     private static func temporaryPath(beside path: String) -> String {
@@ -245,13 +263,25 @@ struct ContentFinisher: Sendable {
         return aftermath
     }
 
-    /// Whether the file at a destination is the planned one, byte for byte.
+    /// How often the file at a destination is read, if the machine is at fault.
+    private static let mostReads = 3
+
+    /// Whether the file at a destination is the planned one, byte for byte. A file that cannot be read is not: its task
+    /// begins anew, and may find its own file in its way.
     private func isMade(_ move: PlannedMove, root: String) async -> Bool {
-        guard let file = try? await folder.disk.openBeneath(root: root, path: move.destination.path),
-            (try? file.inode()) == move.inode, (try? file.size()) == move.length
-        else { return false }
-        let found = try? await folder.disk.digest(file).digests[.sha256]
-        return found?.hexadecimal == move.digest.value
+        for _ in 0..<Self.mostReads {
+            do throws(SystemError) {
+                let file = try await folder.disk.openBeneath(root: root, path: move.destination.path)
+                guard try file.inode() == move.inode, try file.size() == move.length else { return false }
+                return try await folder.disk.digest(file).digests[.sha256]?.hexadecimal == move.digest.value
+            } catch {
+                guard error.isOfMachine else { return false }
+                log.error(
+                    "a file at its destination cannot be read after a crash", ("root", move.destination.root),
+                    ("error", error))
+            }
+        }
+        return false
     }
 }
 

@@ -84,7 +84,7 @@ extension Transfer {
         /// Begins a connection in the slot of one that ended.
         case replace(ExchangeID, source: Int)
         case show
-        /// Shows readers the bytes that they can read: `nil` if there are none before the task is completed.
+        /// Publishes the readable bytes to readers: `nil` if there are none before the task is completed.
         indirect case arrived(ArrivingContent?, TaskResponse? = nil)
         /// Reads the content up to a position; `isLast` if that is its end.
         case read(to: Int64, isLast: Bool)
@@ -120,7 +120,7 @@ extension Transfer {
         /// The outcome of writing a content that becomes an object.
         var written: ObjectWriter.Finished?
         var bytesReceived: Int64 = 0
-        /// What other tasks may share of the response.
+        /// The shareable parts of the response.
         var sharing: Sharing?
         /// The verdict for this task if the content is of use to others only.
         var verdict: Settlement.Verdict?

@@ -13,7 +13,7 @@ extension Transfer {
         let settings: ServiceSettings
         /// Shared by all writers of the partial file.
         let sync: SharedSync
-        /// Learns of another version before its bytes are written.
+        /// Receives a new version before its bytes are written.
         let arrival: Arrival
         /// Lines of the session's cookies; nil if the session accepts none.
         let cookies: [String]?

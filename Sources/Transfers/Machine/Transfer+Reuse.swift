@@ -3,7 +3,7 @@ import Formats
 import Store
 import TransferEngine
 
-/// How an attempt uses what is stored, after it has consulted the store.
+/// The use of stored responses by an attempt, after it has consulted the store.
 struct Reuse: Sendable {
     let key: CacheKey
     /// Whether other tasks may wait for the transfer.
@@ -12,13 +12,13 @@ struct Reuse: Sendable {
     var stored: StoredResponse?
 }
 
-/// What other tasks may share of a response, besides its content.
+/// The shareable parts of a response, without its content.
 struct Sharing: Sendable {
     let cached: CachedResponse
     let key: CacheKey
     let isReusable: Bool
 
-    /// What a settlement leaves for others.
+    /// The result of a settlement for other tasks.
     ///
     /// - Parameter content: Nil for the task's own content.
     func landing(of verdict: Settlement.Verdict, _ content: NewContent? = nil) -> Landing? {
@@ -43,7 +43,7 @@ extension Transfer {
         "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Range",
     ]
 
-    /// What the store is asked.
+    /// The query to the store.
     ///
     /// - Parameter cookies: Lines of the session's cookies for the request.
     func cacheQuestion(cookies: [String]) -> CacheQuestion {
@@ -126,7 +126,7 @@ extension Transfer {
 
     func mayBeReused(_ head: ResponseHead) -> Bool { CachedResponse.mayStore(head.fields, ownHeaders) }
 
-    /// What other tasks may share of a response; nil if the store was not consulted, or nothing was answered.
+    /// The shareable parts of a response; `nil` if the store was not consulted, or there was no response.
     func sharing(_ result: TaskResult, _ exchange: ExchangeResult, _ world: Surroundings) -> Sharing? {
         guard let reuse = attempt.reuse, let head = exchange.head, let response = result.response?.asWhole else {
             return nil
@@ -148,7 +148,7 @@ extension Transfer {
 }
 
 extension ExchangeResult {
-    /// When the request was sent, and its response came.
+    /// The times of the request and of its response.
     fileprivate func times(_ now: Timestamp) -> (requestedAt: Timestamp, receivedAt: Timestamp) {
         (metrics.requestStartDate ?? metrics.fetchStartDate, metrics.responseStartDate ?? now)
     }
@@ -164,7 +164,7 @@ extension ExchangeResult {
 }
 
 extension TaskResponse {
-    /// The response as of the whole content, of which the last request may have fetched the end alone.
+    /// The response for the whole content. The last request may have fetched only its end.
     fileprivate var asWhole: TaskResponse {
         guard statusCode == 206 else { return self }
         var whole = self
@@ -206,7 +206,7 @@ extension Judge {
         return .finish(.succeeded, taskResult, .stored(stored))
     }
 
-    /// Leaves a content that its own task does not expect to the tasks that wait for it.
+    /// Leaves a content with another digest than its own task expects to the followers.
     ///
     /// - Parameter next: The judgement for the task alone.
     func leave(_ content: Judgement.ContentSource, _ response: TaskResponse, then next: Judgement) -> Judgement {

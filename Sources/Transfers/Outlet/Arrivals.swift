@@ -14,7 +14,7 @@ package final class Arrival: Sendable {
     /// The version that this process has begun to write into the partial file; 0 while it has only continued one.
     private let begun = Atomic<Int64>(0)
 
-    /// Notes that the bytes of another version follow. Called on a thread of the engine, before the first of them is
+    /// Records that bytes of another version follow. Called on a thread of the engine, before the first of them is
     /// written over the file.
     func begin(_ version: Int64) { begun.store(version, ordering: .sequentiallyConsistent) }
 
@@ -90,7 +90,7 @@ package final class Arrivals: Sendable {
         changes.signal(task)
     }
 
-    /// Notes that a task is completed.
+    /// Records that a task is completed.
     package func completed(_ task: TaskID) {
         state.withLock { $0.entries.removeValue(forKey: task) }?.arrival?.end()
         changes.signal(task)

@@ -12,7 +12,8 @@ extension Scheduler {
             return await makeObject(finish, length, digest, flight.transfer)
         }
         let finisher = ContentFinisher(
-            store: store, folder: folder.of(flight.transfer.task.app.rawValue), settings: settings)
+            store: store, folder: folder.of(flight.transfer.task.app.rawValue), settings: settings,
+            log: log.of(flight.transfer.name))
         let (outcome, taskResult, source) = (finish.outcome, finish.taskResult, finish.source)
         var settlement = finish.settlement(of: flight.transfer.id)
         if finish.verdict != nil { return leave(finish, finisher, flight.transfer) }
@@ -34,7 +35,7 @@ extension Scheduler {
                 settlement.verdict = try await finisher.finish(transfer.task, outcome, taskResult, source)
                 settlement.landing = finish.landing(of: settlement.verdict, shared)
             } catch is DigestMismatch where source.isStored {
-                // What is stored is not what the task expects, which says nothing about the origin.
+                // The stored content has another digest than expected, which is no fault of the origin.
                 settlement.verdict = .retry(
                     at: now, waitsForConnectivity: false, transfer.progress.avoidingCache)
             } catch let mismatch as DigestMismatch {
@@ -60,7 +61,7 @@ extension Scheduler {
 
     /// Completes the moves to destinations that a crash has interrupted, before any task is claimed.
     package func finishInterruptedMoves() async throws {
-        let finisher = ContentFinisher(store: store, folder: folder, settings: settings)
+        let finisher = ContentFinisher(store: store, folder: folder, settings: settings, log: log)
         outlet.handle(try await finisher.finishInterruptedMoves(at: clock.now))
     }
 

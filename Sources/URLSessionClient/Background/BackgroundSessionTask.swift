@@ -70,6 +70,8 @@ public class BackgroundSessionTask: @unchecked Sendable {
         var resumeData: Data?
         /// The readers of ``BackgroundSessionTask/progressUpdates``.
         var watchers: [UUID: AsyncStream<ProgressUpdate>.Continuation] = [:]
+        /// Whether no further progress is known, since the task or the session has ended.
+        var isProgressOver = false
         /// The last step, for which the next call of the service waits.
         var lastStep: Task<Void, Never>?
     }

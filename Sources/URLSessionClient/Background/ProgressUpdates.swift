@@ -28,7 +28,7 @@ extension BackgroundSessionTask {
         watcher.onTermination = { [weak self] _ in self?.facts.withLock { _ = $0.watchers.removeValue(forKey: key) } }
         let isOver = facts.withLock { facts in
             watcher.yield(update(facts))
-            guard facts.state != .completed else { return true }
+            guard facts.state != .completed, !facts.isProgressOver else { return true }
             facts.watchers[key] = watcher
             return false
         }
@@ -45,6 +45,7 @@ extension BackgroundSessionTask {
     /// Ends the sequences of all readers. They are finished outside the lock, which their termination acquires.
     func endProgressUpdates() {
         let watchers = facts.withLock { facts in
+            facts.isProgressOver = true
             defer { facts.watchers.removeAll() }
             return Array(facts.watchers.values)
         }

@@ -71,7 +71,7 @@ public struct AppUsage: Shape {
     public var tasks: Int64 = 0
     /// The bytes of contents and bodies.
     public var storedBytes: Int64 = 0
-    /// The same with each content once, and with what the cache keeps besides.
+    /// The same with each content counted once, and with the cache.
     public var storedBytesOnDisk: Int64 = 0
 
     public init() {}

@@ -1,16 +1,16 @@
-/// How a download uses what is stored, as `URLRequest.CachePolicy` has it.
+/// The use of stored responses by a download, as in `URLRequest.CachePolicy`.
 public struct CachePolicy: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
-    /// It is transferred, and the result is not stored in the cache; the default.
+    /// The response is transferred and not stored in the cache; the default.
     public static let reloadIgnoringLocalCacheData: Self = "reloadIgnoringLocalCacheData"
     /// RFC 9111 as a private cache: a fresh response is used, a stale one is revalidated.
     public static let useProtocolCachePolicy: Self = "useProtocolCachePolicy"
-    /// What is stored is revalidated, however fresh it is.
+    /// The stored response is revalidated, even if it is fresh.
     public static let reloadRevalidatingCacheData: Self = "reloadRevalidatingCacheData"
-    /// What is stored is used, however old it is.
+    /// The stored response is used, whatever its age.
     public static let returnCacheDataElseLoad: Self = "returnCacheDataElseLoad"
-    /// What is stored is used, and nothing is transferred.
+    /// The stored response is used, and never transferred.
     public static let returnCacheDataDontLoad: Self = "returnCacheDataDontLoad"
     public static let known: [Self] = [
         .reloadIgnoringLocalCacheData, .useProtocolCachePolicy, .reloadRevalidatingCacheData, .returnCacheDataElseLoad,
@@ -18,22 +18,22 @@ public struct CachePolicy: WireName {
     ]
 }
 
-/// How a task came by its content, in the words of RFC 9211.
+/// The origin of a task's content, in the words of RFC 9211.
 public struct CacheStatus: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
-    /// It was transferred, and is stored in the cache.
+    /// The response was transferred, and is stored in the cache.
     public static let stored: Self = "stored"
-    /// What was stored was used, without a request.
+    /// The stored response was used without a request.
     public static let hit: Self = "hit"
-    /// What was stored was used, after the server had confirmed it.
+    /// The stored response was used after the server had confirmed it.
     public static let revalidated: Self = "revalidated"
-    /// Another task transferred it.
+    /// Another task transferred the response.
     public static let collapsed: Self = "collapsed"
     public static let known: [Self] = [.stored, .hit, .revalidated, .collapsed]
 }
 
-/// Where a response came from, as `URLSessionTaskMetrics.ResourceFetchType` has it.
+/// The origin of a response, as in `URLSessionTaskMetrics.ResourceFetchType`.
 public struct ResourceFetchType: WireName {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -42,7 +42,7 @@ public struct ResourceFetchType: WireName {
     public static let known: [Self] = [.networkLoad, .localCache]
 }
 
-/// What the cache of an app holds, and what it saved.
+/// The size and savings of an app's cache.
 public struct CacheUsage: Shape {
     /// Stored responses.
     public var entries: Int64 = 0
@@ -54,7 +54,7 @@ public struct CacheUsage: Shape {
     public var hits: Int64 = 0
     /// Tasks that used a stored response after the server had confirmed it.
     public var revalidations: Int64 = 0
-    /// Tasks that shared what another task transferred.
+    /// Tasks that shared the transfer of another task.
     public var collapsed: Int64 = 0
 
     public init() {}

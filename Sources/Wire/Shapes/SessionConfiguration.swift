@@ -110,7 +110,7 @@ public struct SessionConfiguration: Shape {
     public var resumableUploads = ResumableUploads.auto
     /// Seconds without progress of any running task until `session.didStall` is recorded; `nil` for never.
     public var stallInterval: Double? = 3600
-    /// How downloads by GET use what is stored, unless their request says it.
+    /// The cache policy of downloads by GET whose request has none.
     public var requestCachePolicy = CachePolicy.reloadIgnoringLocalCacheData
 
     public init() {}

@@ -108,7 +108,7 @@ public struct WaitingReason: Shape {
     public var until: String?
     /// The question that the app has to answer. Other tasks may wait for it as well.
     public var questionId: String?
-    /// The task whose transfer is waited for, and its session.
+    /// The task whose transfer this task waits for, and its session.
     public var taskIdentifier: Int64?
     public var sessionIdentifier: String?
 

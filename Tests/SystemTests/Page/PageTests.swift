@@ -15,10 +15,10 @@ import Testing
             ("#/sessions", "done"), ("#/tasks", "segmented"), ("#/tasks?search=nothing", "No task matches"),
             ("#/sessions/s", "segmented"), ("#/sessions/s/events", "didComplete"),
             ("#/sessions/s/configuration", "retryPolicy"), ("#/sessions/s/tasks/1", "Receiving"),
-            ("#/sessions/s/tasks/2", "SOURCE"), ("#/sessions/s/tasks/4", "the time it may begin"),
+            ("#/sessions/s/tasks/2", "SOURCE"), ("#/sessions/s/tasks/4", "its earliest begin date"),
             ("#/sessions/s/tasks/7", "Name lookup"), ("#/sessions/s/tasks/8", "without breaks"), ("#/launches", "done"),
             ("#/launches/\(launch)", "Attempt"),
-            ("#/questions", "archive"), ("#/app", "New data"), ("#/nowhere", "nothing here"),
+            ("#/questions", "archive"), ("#/app", "New data"), ("#/nowhere", "No such page"),
         ]
         for (place, text) in places {
             try await page.go(place)
