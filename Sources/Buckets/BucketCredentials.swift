@@ -48,26 +48,26 @@ extension BucketCredentials {
 
 /// The source of a bucket's credentials.
 package final class CredentialsSource: Sendable {
-    private enum Place {
+    private enum Kind {
         case given(Locked<BucketCredentials>)
         case instance(InstanceCredentials)
     }
 
-    private let place: Place
+    private let kind: Kind
 
     /// Fixed credentials, which may be replaced.
-    package init(_ credentials: BucketCredentials) { place = .given(Locked(credentials)) }
+    package init(_ credentials: BucketCredentials) { kind = .given(Locked(credentials)) }
 
     /// The credentials of the machine's role.
-    package init(_ instance: InstanceCredentials) { place = .instance(instance) }
+    package init(_ instance: InstanceCredentials) { kind = .instance(instance) }
 
     /// Replaces fixed credentials.
     package func renew(_ credentials: BucketCredentials) {
-        if case .given(let given) = place { given.withLock { $0 = credentials } }
+        if case .given(let given) = kind { given.withLock { $0 = credentials } }
     }
 
     func current() async throws(BucketFault) -> BucketCredentials {
-        switch place {
+        switch kind {
         case .given(let given): given.withLock { $0 }
         case .instance(let instance): try await instance.current()
         }

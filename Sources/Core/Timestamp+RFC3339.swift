@@ -23,8 +23,8 @@ extension Timestamp {
 extension Timestamp: MemberValue {
     package static var kind: String { "a time" }
 
-    package static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> Timestamp? {
-        Int64.read(json, nil, place).map(Timestamp.init(milliseconds:))
+    package static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> Timestamp? {
+        Int64.read(json, nil, position).map(Timestamp.init(milliseconds:))
     }
 
     package static func read(kept reader: inout KeptReader) -> Timestamp? {

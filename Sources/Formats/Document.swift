@@ -8,7 +8,8 @@ extension MemberValue {
             return
         }
         let faults = Faults()
-        let value = Self.read(try JSON.parse(bytes, allowsNull: true), nil, Place(nil, in: nil, faults, .tolerant))
+        let value = Self.read(
+            try JSON.parse(bytes, allowsNull: true), nil, JSONPosition(nil, in: nil, faults, .tolerant))
         guard let value, faults.list.isEmpty else { throw .invalid(faults.list) }
         self = value
     }

@@ -20,5 +20,5 @@ public struct JSONText: Sendable, Hashable, MemberValue {
     public var jsonBytes: [UInt8] { bytes }
 
     public static var kind: String { JSON.kind }
-    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> JSONText? { JSONText(json) }
+    public static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> JSONText? { JSONText(json) }
 }

@@ -53,7 +53,7 @@ public struct KeptReader {
     mutating func tree<Value: MemberValue>() -> Value? {
         guard let json = try? parser.parseValue() else { return nil }
         let faults = Faults()
-        let value = Value.read(json, nil, Place(nil, in: nil, faults, .tolerant))
+        let value = Value.read(json, nil, JSONPosition(nil, in: nil, faults, .tolerant))
         return faults.list.isEmpty ? value : nil
     }
 }

@@ -7,7 +7,7 @@ public protocol MemberValue: JSONWritable {
     /// The plural of the kind, for messages about arrays: `strings`.
     static var kinds: String? { get }
     /// Reads a value. Faults are reported with their position; `nil` if there is no usable value.
-    static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> Self?
+    static func read(_ json: JSON, _ rule: Rule?, _ position: JSONPosition) -> Self?
     /// Reads a value of the program itself; `nil` if the text has another form.
     static func read(kept reader: inout KeptReader) -> Self?
 }
@@ -17,7 +17,7 @@ extension MemberValue {
 }
 
 /// The position of a value during reading.
-public struct Place {
+public struct JSONPosition {
     private let step: JSONPath.Step?
     private let parent: JSONPath?
     let faults: Faults
@@ -51,21 +51,23 @@ public struct Place {
     }
 
     /// The position of a member of the object at this position.
-    package func member(_ name: String) -> Place { element(.name(name), in: path) }
+    package func member(_ name: String) -> JSONPosition { element(.name(name), in: path) }
 
     @usableFromInline
     var path: JSONPath? { step.map { JSONPath($0, in: parent) } }
 
     @usableFromInline
-    func element(_ step: JSONPath.Step, in path: JSONPath?) -> Place { Place(step, in: path, faults, mode) }
+    func element(_ step: JSONPath.Step, in path: JSONPath?) -> JSONPosition {
+        JSONPosition(step, in: path, faults, mode)
+    }
 }
 
 extension MemberValue where Self: JSONReadable {
     public static var kind: String { "an object" }
 
     @inlinable
-    public static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> Self? {
-        guard var reader = place.reader(of: json) else { return nil }
+    public static func read(_ json: JSON, _ rule: Rule?, _ position: JSONPosition) -> Self? {
+        guard var reader = position.reader(of: json) else { return nil }
         let value = Self(reading: &reader)
         reader.finish()
         return value
@@ -76,9 +78,9 @@ extension String: MemberValue {
     public static var kind: String { "a string" }
     public static var kinds: String? { "strings" }
 
-    public static func read(_ json: JSON, _ rule: TextRule?, _ place: Place) -> String? {
-        guard let text = json.stringValue else { return place.reject(kind, json) }
-        if let detail = rule?.fault(text) { place.report(detail) }
+    public static func read(_ json: JSON, _ rule: TextRule?, _ position: JSONPosition) -> String? {
+        guard let text = json.stringValue else { return position.reject(kind, json) }
+        if let detail = rule?.fault(text) { position.report(detail) }
         return text
     }
 }
@@ -88,10 +90,10 @@ extension MemberValue where Self: FixedWidthInteger & Sendable {
     public static var kinds: String? { "whole numbers" }
 
     @inlinable
-    public static func read(_ json: JSON, _ rule: ClosedRange<Self>?, _ place: Place) -> Self? {
-        guard let number = json.integerValue.flatMap(Self.init(exactly:)) else { return place.reject(kind, json) }
+    public static func read(_ json: JSON, _ rule: ClosedRange<Self>?, _ position: JSONPosition) -> Self? {
+        guard let number = json.integerValue.flatMap(Self.init(exactly:)) else { return position.reject(kind, json) }
         guard let rule, !rule.contains(number) else { return number }
-        place.report(
+        position.report(
             rule.upperBound == .max
                 ? "This must be at least \(rule.lowerBound)."
                 : "This must be from \(rule.lowerBound) to \(rule.upperBound).")
@@ -105,11 +107,11 @@ extension Int64: MemberValue { public typealias Rule = ClosedRange<Int64> }
 extension Double: MemberValue {
     public static var kind: String { "a number" }
 
-    public static func read(_ json: JSON, _ rule: ClosedRange<Double>?, _ place: Place) -> Double? {
-        guard let number = json.numberValue else { return place.reject(kind, json) }
+    public static func read(_ json: JSON, _ rule: ClosedRange<Double>?, _ position: JSONPosition) -> Double? {
+        guard let number = json.numberValue else { return position.reject(kind, json) }
         guard let rule, !rule.contains(number) else { return number }
         let bounds = [rule.lowerBound, rule.upperBound].map { String(decoding: $0.jsonBytes, as: UTF8.self) }
-        place.report("This must be from \(bounds[0]) to \(bounds[1]).")
+        position.report("This must be from \(bounds[0]) to \(bounds[1]).")
         return nil
     }
 }
@@ -117,8 +119,8 @@ extension Double: MemberValue {
 extension Bool: MemberValue {
     public static var kind: String { "true or false" }
 
-    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> Bool? {
-        json.boolValue ?? place.reject(kind, json)
+    public static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> Bool? {
+        json.boolValue ?? position.reject(kind, json)
     }
 }
 
@@ -130,10 +132,10 @@ extension Word {
     package static var kinds: String? { RawValue.kinds }
 
     @inlinable
-    package static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> Self? {
-        guard let name = RawValue.read(json, nil, place) else { return nil }
+    package static func read(_ json: JSON, _ rule: Rule?, _ position: JSONPosition) -> Self? {
+        guard let name = RawValue.read(json, nil, position) else { return nil }
         if let word = Self(rawValue: name) { return word }
-        place.report("This is none of the allowed words.")
+        position.report("This is none of the allowed words.")
         return nil
     }
 
@@ -143,7 +145,7 @@ extension Word {
 
 extension JSON: MemberValue {
     public static var kind: String { "a value" }
-    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> JSON? { json }
+    public static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> JSON? { json }
 }
 
 /// The constraints on a list: its elements, their number, and the whole.
@@ -176,22 +178,22 @@ extension Array: MemberValue where Element: MemberValue {
     public static var kind: String { Element.kinds.map { "an array of \($0)" } ?? "an array" }
 
     @inlinable
-    public static func read(_ json: JSON, _ rule: ListRule<Element>?, _ place: Place) -> [Element]? {
-        guard let elements = json.elements else { return place.reject(kind, json) }
+    public static func read(_ json: JSON, _ rule: ListRule<Element>?, _ position: JSONPosition) -> [Element]? {
+        guard let elements = json.elements else { return position.reject(kind, json) }
         if let count = rule?.count, !count.contains(elements.count) {
             let most = count.upperBound == .max ? "" : ", at most \(count.upperBound)"
             let least = count.lowerBound.counted("element")
-            place.report("This needs at least \(least)\(most); there are \(elements.count).")
+            position.report("This needs at least \(least)\(most); there are \(elements.count).")
             return []
         }
-        let path = place.path
+        let path = position.path
         var values: [Element] = []
         values.reserveCapacity(elements.count)
         for (index, element) in elements.enumerated() {
-            let value = Element.read(element, rule?.element, place.element(.index(index), in: path))
+            let value = Element.read(element, rule?.element, position.element(.index(index), in: path))
             if let value { values.append(value) }
         }
-        if let detail = rule?.fault(values) { place.report(detail) }
+        if let detail = rule?.fault(values) { position.report(detail) }
         return values
     }
 }
@@ -199,8 +201,8 @@ extension Array: MemberValue where Element: MemberValue {
 extension Set: MemberValue, JSONWritable where Element: MemberValue & Comparable {
     public static var kind: String { [Element].kind }
 
-    public static func read(_ json: JSON, _ rule: ListRule<Element>?, _ place: Place) -> Set<Element>? {
-        guard let elements = [Element].read(json, rule, place) else { return nil }
+    public static func read(_ json: JSON, _ rule: ListRule<Element>?, _ position: JSONPosition) -> Set<Element>? {
+        guard let elements = [Element].read(json, rule, position) else { return nil }
         return Set(elements)
     }
 
@@ -211,12 +213,12 @@ extension Set: MemberValue, JSONWritable where Element: MemberValue & Comparable
 extension Dictionary: MemberValue, JSONWritable where Key == String, Value: MemberValue {
     public static var kind: String { "an object" }
 
-    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> [String: Value]? {
-        guard let members = json.members else { return place.reject(kind, json) }
-        let path = place.path
+    public static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> [String: Value]? {
+        guard let members = json.members else { return position.reject(kind, json) }
+        let path = position.path
         var values: [String: Value] = [:]
         for member in members {
-            values[member.name] = Value.read(member.value, nil, place.element(.name(member.name), in: path))
+            values[member.name] = Value.read(member.value, nil, position.element(.name(member.name), in: path))
         }
         return values
     }

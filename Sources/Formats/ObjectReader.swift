@@ -121,7 +121,7 @@ public struct ObjectReader {
     /// Reads a member that is an object; `body` reads its members.
     package mutating func object(_ name: String, _ body: (inout ObjectReader) -> Void) {
         guard let json = take(name) else { return report(name, "This member is missing; it must be an object.") }
-        guard var reader = place(of: name).reader(of: json) else { return }
+        guard var reader = position(of: name).reader(of: json) else { return }
         body(&reader)
         reader.finish()
     }
@@ -132,8 +132,8 @@ public struct ObjectReader {
     }
 
     @usableFromInline
-    func place(of name: String, orNull: Bool = false) -> Place {
-        Place(.name(name), in: path, faults, mode, orNull: orNull)
+    func position(of name: String, orNull: Bool = false) -> JSONPosition {
+        JSONPosition(.name(name), in: path, faults, mode, orNull: orNull)
     }
 
     /// Reports the members that were not read. Called after the object was read.

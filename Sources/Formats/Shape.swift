@@ -142,7 +142,7 @@ extension ObjectReader: MemberVisitor {
         guard let json = take(name) else {
             return report(name, "This member is missing; it must be \(Value.kind).")
         }
-        if let read = Value.read(json, ruling(rule), place(of: name)) { value = read }
+        if let read = Value.read(json, ruling(rule), position(of: name)) { value = read }
     }
 
     @inlinable
@@ -150,7 +150,7 @@ extension ObjectReader: MemberVisitor {
         _ name: String, _ value: inout Value, _ rule: @autoclosure () -> Value.Rule?
     ) {
         guard let json = take(name), mode == .strict || !json.isNull else { return }
-        if let read = Value.read(json, ruling(rule), place(of: name)) { value = read }
+        if let read = Value.read(json, ruling(rule), position(of: name)) { value = read }
     }
 
     @inlinable
@@ -158,7 +158,7 @@ extension ObjectReader: MemberVisitor {
         _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
     ) {
         guard let json = take(name), !json.isNull else { return }
-        value = Value.read(json, ruling(rule), place(of: name, orNull: true))
+        value = Value.read(json, ruling(rule), position(of: name, orNull: true))
     }
 
     @inlinable
@@ -166,7 +166,7 @@ extension ObjectReader: MemberVisitor {
         _ name: String, _ value: inout Value?, _ rule: @autoclosure () -> Value.Rule?
     ) {
         guard let json = take(name), mode == .strict || !json.isNull else { return }
-        value = Value.read(json, ruling(rule), place(of: name))
+        value = Value.read(json, ruling(rule), position(of: name))
     }
 
     @inlinable
@@ -176,7 +176,7 @@ extension ObjectReader: MemberVisitor {
         guard let json = take(name) else { return }
         if json.isNull {
             value = .clear
-        } else if let read = Value.read(json, ruling(rule), place(of: name, orNull: true)) {
+        } else if let read = Value.read(json, ruling(rule), position(of: name, orNull: true)) {
             value = .set(read)
         }
     }

@@ -60,11 +60,11 @@ extension StringMap {
         let names: TextRule
         let values: TextRule
         let maximumCount: Int
-        let check: @Sendable (StringMap, Place) -> Void
+        let check: @Sendable (StringMap, JSONPosition) -> Void
 
         package init(
             names: TextRule, values: TextRule, maximumCount: Int,
-            check: @escaping @Sendable (StringMap, Place) -> Void = { _, _ in }
+            check: @escaping @Sendable (StringMap, JSONPosition) -> Void = { _, _ in }
         ) {
             self.names = names
             self.values = values
@@ -75,26 +75,26 @@ extension StringMap {
 
     public static var kind: String { "an object of strings" }
 
-    public static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> StringMap? {
-        guard let members = json.members else { return place.reject(kind, json) }
+    public static func read(_ json: JSON, _ rule: Rule?, _ position: JSONPosition) -> StringMap? {
+        guard let members = json.members else { return position.reject(kind, json) }
         if let most = rule?.maximumCount, members.count > most {
-            place.report("There may be at most \(most.counted("member")); there are \(members.count).")
+            position.report("There may be at most \(most.counted("member")); there are \(members.count).")
             return nil
         }
-        let path = place.path
+        let path = position.path
         var map = StringMap()
         for member in members {
-            let place = place.element(.name(member.name), in: path)
+            let value = position.element(.name(member.name), in: path)
             guard let text = member.value.stringValue else {
-                let _: String? = place.reject(String.kind, member.value)
+                let _: String? = value.reject(String.kind, member.value)
                 continue
             }
-            if let rule, let detail = rule.names.fault(member.name) ?? rule.values.fault(text) { place.report(detail) }
+            if let rule, let detail = rule.names.fault(member.name) ?? rule.values.fault(text) { value.report(detail) }
             // Unicode knows several forms of one name, of which a dictionary keeps one.
-            if rule != nil, map[member.name] != nil { place.report("This name stands here in another form already.") }
+            if rule != nil, map[member.name] != nil { value.report("This name stands here in another form already.") }
             map.append(member.name, text)
         }
-        rule?.check(map, place)
+        rule?.check(map, position)
         return map
     }
 }

@@ -17,7 +17,7 @@ package enum ReadingParty: Sendable {
 package final class Database: Sendable {
     /// The file; `nil` with PostgreSQL.
     let path: String?
-    private let writes: Mailbox<Job>
+    private let writes: JobQueue
     private let readers: (requests: Readers, loops: Readers)
     private let writer: Locked<SystemThread?>
     private let state: WriterState
@@ -26,7 +26,7 @@ package final class Database: Sendable {
     @TaskLocal package static var readingParty = ReadingParty.requests
 
     init(
-        path: String?, writes: Mailbox<Job>, readers: (requests: Readers, loops: Readers), writer: SystemThread,
+        path: String?, writes: JobQueue, readers: (requests: Readers, loops: Readers), writer: SystemThread,
         state: WriterState
     ) {
         self.path = path

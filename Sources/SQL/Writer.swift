@@ -21,11 +21,11 @@ protocol Writer {
 private let groupLimit = 512
 
 extension Writer {
-    /// Runs until the mailbox is closed and empty.
-    func work(on mailbox: Mailbox<Job>) {
+    /// Runs until the queue is closed and empty.
+    func work(on queue: JobQueue) {
         while true {
-            switch mailbox.take(atMost: groupLimit, patience: patience) {
-            case .items(let jobs):
+            switch queue.take(atMost: groupLimit, patience: patience) {
+            case .jobs(let jobs):
                 state.count(jobs.count)
                 perform(jobs)
             case .nothing: rest()

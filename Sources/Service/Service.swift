@@ -74,7 +74,7 @@ package final class Service: Sendable {
 
     /// - Parameter transferThreads: The number of event loops for transfers.
     package init(
-        settings: ServiceSettings, store place: Store.Place, sealer: Sealer, transferThreads: Int, clock: Clock,
+        settings: ServiceSettings, store location: Store.Location, sealer: Sealer, transferThreads: Int, clock: Clock,
         log: Log,
         metrics: Metrics, onFatalError: @escaping @Sendable (any Error) -> Never
     ) throws {
@@ -83,12 +83,12 @@ package final class Service: Sendable {
         self.clock = clock
         startedAt = clock.now
         self.log = log
-        let attendance = Attendance(clock: clock, isShared: place.isShared)
-        cookies = CookieJars(isShared: place.isShared)
+        let attendance = Attendance(clock: clock, isShared: location.isShared)
+        cookies = CookieJars(isShared: location.isShared)
         let storeMeters = StoreMeters(metrics)
         self.storeMeters = storeMeters
         store = try Store(
-            place, profile: NodeProfile(settings, startedAt: startedAt), sealer: sealer,
+            location, profile: NodeProfile(settings, startedAt: startedAt), sealer: sealer,
             policies: Store.Policies(
                 contentRetention: settings.contentRetention,
                 unacknowledgedRetention: settings.unacknowledgedRetention, cacheCapacity: settings.cacheCapacity,

@@ -39,7 +39,7 @@ package final class Store: Sendable {
     }
 
     /// The location of the database.
-    package enum Place: Sendable {
+    package enum Location: Sendable {
         /// A SQLite file.
         case file(String)
         /// A PostgreSQL server, and the name of this process there. Nodes that share it keep contents in one place.
@@ -55,7 +55,7 @@ package final class Store: Sendable {
     ///   - profile: The description of this process for other nodes, if they share the store.
     ///   - onFatalError: Ends the process: a commit in doubt cannot be repaired while the process runs.
     package init(
-        _ place: Place, profile: NodeProfile? = nil, sealer: Sealer, policies: Policies, log: Log,
+        _ location: Location, profile: NodeProfile? = nil, sealer: Sealer, policies: Policies, log: Log,
         onCommit: @escaping @Sendable (StoreCommit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (any Error) -> Never
     ) throws {
@@ -67,7 +67,7 @@ package final class Store: Sendable {
                     writes: commit.writes, duration: commit.duration, logBytes: commit.logBytes,
                     roundTrips: commit.roundTrips))
         }
-        switch place {
+        switch location {
         case .file(let path):
             node = nil
             database = try Database.open(

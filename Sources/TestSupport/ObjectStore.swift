@@ -65,11 +65,11 @@ package final class ObjectStore: Sendable {
         }
 
         /// The reason why an object may not be written: status and code.
-        func refusal(of call: Call) -> (Int, String)? {
+        func refusal(of received: ReceivedRequest) -> (Int, String)? {
             guard heedsConditions else { return nil }
-            let object = objects[call.key]
-            if call.fields["If-None-Match"] == "*", object != nil { return (412, "PreconditionFailed") }
-            guard let tag = call.fields["If-Match"] else { return nil }
+            let object = objects[received.key]
+            if received.fields["If-None-Match"] == "*", object != nil { return (412, "PreconditionFailed") }
+            guard let tag = received.fields["If-Match"] else { return nil }
             guard let object else { return (404, "NoSuchKey") }
             return tag == object.tag ? nil : (412, "PreconditionFailed")
         }
@@ -132,7 +132,7 @@ package final class ObjectStore: Sendable {
 
     // MARK: Requests
 
-    private struct Call {
+    private struct ReceivedRequest {
         var step: Step
         var key: String
         var query: [String: String]
@@ -143,20 +143,21 @@ package final class ObjectStore: Sendable {
 
     private static func serve(_ socket: Socket, _ state: Locked<State>) {
         let reader = HTTPReader(socket)
-        while let call = try? read(reader) {
+        while let received = try? read(reader) {
             let turn = state.withLock { state -> Turn in
                 state.requests.append(
-                    Request(step: call.step, key: call.key, fields: call.fields, length: call.body.count))
+                    Request(
+                        step: received.step, key: received.key, fields: received.fields, length: received.body.count))
                 if let refusal = state.refusal { return refusal }
-                guard !call.key.contains(".urlsessiond-probe") else { return .well }
-                return state.turns[call.step]?.popFirst() ?? .well
+                guard !received.key.contains(".urlsessiond-probe") else { return .well }
+                return state.turns[received.step]?.popFirst() ?? .well
             }
-            guard let answer = carryOut(call, turn, state), (try? socket.send(answer)) != nil else { break }
+            guard let answer = carryOut(received, turn, state), (try? socket.send(answer)) != nil else { break }
         }
         socket.shutdown()
     }
 
-    private static func read(_ reader: HTTPReader) throws -> Call? {
+    private static func read(_ reader: HTTPReader) throws -> ReceivedRequest? {
         guard let (line, fields) = try reader.head() else { return nil }
         let words = line.split(separator: " ").map(String.init)
         let target = words[1].split(separator: "?", maxSplits: 1).map(String.init)
@@ -180,7 +181,7 @@ package final class ObjectStore: Sendable {
             case ("DELETE", _, _): .delete
             default: .get
             }
-        return Call(step: step, key: key, query: query, fields: fields, body: body, head: words[0] == "HEAD")
+        return ReceivedRequest(step: step, key: key, query: query, fields: fields, body: body, head: words[0] == "HEAD")
     }
 
     private static func decoded(_ text: String) -> String {
@@ -188,69 +189,69 @@ package final class ObjectStore: Sendable {
     }
 
     /// - Returns: `nil` if the connection is closed instead.
-    private static func carryOut(_ call: Call, _ turn: Turn, _ state: Locked<State>) -> [UInt8]? {
+    private static func carryOut(_ received: ReceivedRequest, _ turn: Turn, _ state: Locked<State>) -> [UInt8]? {
         switch turn {
-        case .refuse(let status, let code): return error(status, code, call)
-        case .errorInSuccess(let code): return error(200, code, call)
+        case .refuse(let status, let code): return error(status, code, received)
+        case .errorInSuccess(let code): return error(200, code, received)
         case .close: return nil
         case .loseAnswer:
-            _ = state.withLock { perform(call, &$0) }
+            _ = state.withLock { perform(received, &$0) }
             return nil
         case .hold(let gate):
             gate.pass()
-            return state.withLock { perform(call, &$0) }
+            return state.withLock { perform(received, &$0) }
         case .halve:
-            var half = call
-            half.body = Array(call.body.prefix(call.body.count / 2))
+            var half = received
+            half.body = Array(received.body.prefix(received.body.count / 2))
             return state.withLock { perform(half, &$0) }
         case .empty: return answer(200)
-        case .well: return state.withLock { perform(call, &$0) }
+        case .well: return state.withLock { perform(received, &$0) }
         }
     }
 
-    private static func perform(_ call: Call, _ state: inout State) -> [UInt8] {
-        let upload = call.query["uploadId"] ?? ""
-        switch call.step {
+    private static func perform(_ received: ReceivedRequest, _ state: inout State) -> [UInt8] {
+        let upload = received.query["uploadId"] ?? ""
+        switch received.step {
         case .put, .complete:
-            if let (status, code) = state.refusal(of: call) { return error(status, code, call) }
-            if call.step == .put {
-                state.put(call.key, call.body, call.fields)
+            if let (status, code) = state.refusal(of: received) { return error(status, code, received) }
+            if received.step == .put {
+                state.put(received.key, received.body, received.fields)
             } else {
                 guard let taken = state.uploads.removeValue(forKey: upload) else {
-                    return error(404, "NoSuchUpload", call)
+                    return error(404, "NoSuchUpload", received)
                 }
                 let bytes = taken.parts.sorted { $0.key < $1.key }.flatMap(\.value)
-                state.put(call.key, bytes, taken.fields)
+                state.put(received.key, bytes, taken.fields)
             }
-            let tag = state.objects[call.key]?.tag ?? ""
+            let tag = state.objects[received.key]?.tag ?? ""
             return answer(200, [("ETag", tag)], "<CompleteMultipartUploadResult/>")
         case .head, .get:
-            guard let object = state.objects[call.key] else { return error(404, "NoSuchKey", call) }
+            guard let object = state.objects[received.key] else { return error(404, "NoSuchKey", received) }
             let kept = object.fields.fields.filter { $0.name.asciiLowercased.hasPrefix("x-amz-meta-") }
             return answer(
                 200, [("ETag", object.tag)] + kept.map { ($0.name, $0.value) }, object.bytes,
-                sendsBody: call.step == .get)
+                sendsBody: received.step == .get)
         case .delete:
-            state.objects[call.key] = nil
+            state.objects[received.key] = nil
             return answer(204)
         case .create:
             state.lastUpload += 1
             let id = "u\(state.lastUpload)"
-            state.uploads[id] = Upload(key: call.key, fields: call.fields)
+            state.uploads[id] = Upload(key: received.key, fields: received.fields)
             return answer(
                 200, [], "<InitiateMultipartUploadResult><UploadId>\(id)</UploadId></InitiateMultipartUploadResult>")
         case .part:
-            guard state.uploads[upload] != nil, let number = call.query["partNumber"].flatMap({ Int($0) }) else {
-                return error(404, "NoSuchUpload", call)
+            guard state.uploads[upload] != nil, let number = received.query["partNumber"].flatMap({ Int($0) }) else {
+                return error(404, "NoSuchUpload", received)
             }
-            state.uploads[upload]?.parts[number] = call.body
+            state.uploads[upload]?.parts[number] = received.body
             return answer(200, [("ETag", "\"p\(number)\"")])
         case .abort:
-            return state.uploads.removeValue(forKey: upload) == nil ? error(404, "NoSuchUpload", call) : answer(204)
+            return state.uploads.removeValue(forKey: upload) == nil ? error(404, "NoSuchUpload", received) : answer(204)
         case .list:
-            let wanted = call.query["prefix"] ?? ""
-            if call.query["list-type"] != nil {
-                let start = call.query["start-after"] ?? ""
+            let wanted = received.query["prefix"] ?? ""
+            if received.query["list-type"] != nil {
+                let start = received.query["start-after"] ?? ""
                 let keys = state.objects.keys.filter { $0.hasPrefix(wanted) && $0 > start }.sorted().prefix(2)
                 let items = keys.map {
                     "<Contents><Key>\($0)</Key><LastModified>\(state.time)</LastModified></Contents>"
@@ -265,8 +266,8 @@ package final class ObjectStore: Sendable {
         }
     }
 
-    private static func error(_ status: Int, _ code: String, _ call: Call) -> [UInt8] {
-        let body = call.head ? "" : "<Error><Code>\(code)</Code><Message>\(code), so there</Message></Error>"
+    private static func error(_ status: Int, _ code: String, _ received: ReceivedRequest) -> [UInt8] {
+        let body = received.head ? "" : "<Error><Code>\(code)</Code><Message>\(code), so there</Message></Error>"
         return answer(status, [], body)
     }
 

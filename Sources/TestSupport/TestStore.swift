@@ -10,8 +10,8 @@ package enum TestStore {
     /// The number of a service's nodes, if its tests run on many (`TEST_NODES`): they share a server.
     package static let nodes = isOnServer ? getenv("TEST_NODES").flatMap { Int(String(cString: $0)) } ?? 1 : 1
 
-    /// The place of a folder's store; the same one for each store that is opened there.
-    package static func place(in folder: TemporaryFolder) async throws -> Store.Place {
+    /// The location of a folder's store; the same one for each store that is opened there.
+    package static func location(in folder: TemporaryFolder) async throws -> Store.Location {
         guard isOnServer else { return .file(folder.file("test.db")) }
         return .server(PostgreSQLServer(try await connection(for: folder)), node: "test")
     }
@@ -22,7 +22,7 @@ package enum TestStore {
     }
 
     /// A copy of a folder's store, even while it is in use. The copy exists as long as the returned value.
-    package static func copy(of folder: TemporaryFolder) async throws -> (Store.Place, PostgreSQLDatabase) {
+    package static func copy(of folder: TemporaryFolder) async throws -> (Store.Location, PostgreSQLDatabase) {
         let copy = try await databases.database(for: folder.path).copy()
         try await copy.query("DELETE FROM node")
         return (.server(PostgreSQLServer(copy.connection), node: "copy"), copy)

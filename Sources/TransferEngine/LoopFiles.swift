@@ -13,12 +13,12 @@ extension TransferLoop {
     func openFile(_ exchange: Exchange, prefix: Int64) {
         guard let (path, start, algorithms, sync) = exchange.request.sink.file(behind: prefix) else { return }
         exchange.fileWork = .opening
-        let (id, mailbox, meter) = (exchange.id, mailbox, exchange.meter)
+        let (id, commands, meter) = (exchange.id, commands, exchange.meter)
         PartialFileOpening(
             path, start, algorithms, disk: disk(of: exchange), sync: sync,
             while: { !meter.isAbandoned.load(ordering: .relaxed) },
-            tell: { mailbox.post(.file($0), to: id) }
-        ).begin { mailbox.post(.fileOpened($0), to: id) }
+            tell: { commands.post(.file($0), to: id) }
+        ).begin { commands.post(.fileOpened($0), to: id) }
     }
 
     func fileOpened(_ exchange: Exchange, _ outcome: PartialFileOpening.Outcome) {

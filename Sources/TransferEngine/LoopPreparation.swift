@@ -17,8 +17,8 @@ extension TransferLoop {
             preparation.needs.insert(.body)
             openBody(exchange, path, length, digesting: request.bodySHA256 == nil ? 0 : offset)
         case .fetched(let fetch, let offset, let length):
-            let (id, mailbox) = (exchange.id, mailbox)
-            let ahead = ReadAhead(fetch, to: offset + length, bodyBuffers) { mailbox.post(.bodyRead($0), to: id) }
+            let (id, commands) = (exchange.id, commands)
+            let ahead = ReadAhead(fetch, to: offset + length, bodyBuffers) { commands.post(.bodyRead($0), to: id) }
             let seal = offset > 0 ? nil : request.bodySHA256.map { BodySource.Seal(sha256: $0) }
             preparation.body = BodySource(ahead, offset: offset, length: length, seal)
         }
@@ -47,9 +47,9 @@ extension TransferLoop {
     ) -> Bool {
         preparation.needs.insert(name.need)
         if name == .target { exchange.metrics.domainLookupStartDate = wallTime }
-        let (id, mailbox) = (exchange.id, mailbox)
+        let (id, commands) = (exchange.id, commands)
         let answer = surroundings.resolver.lookUp(host, for: id, pool: exchange.request.pool) {
-            mailbox.post(.named(name, $0), to: id)
+            commands.post(.named(name, $0), to: id)
         }
         switch answer {
         case .known(let resolution): return settle(exchange, preparation, name, resolution)
@@ -113,9 +113,9 @@ extension TransferLoop {
     }
 
     private func openBody(_ exchange: Exchange, _ path: String, _ length: Int64, digesting offset: Int64) {
-        let (id, mailbox) = (exchange.id, mailbox)
+        let (id, commands) = (exchange.id, commands)
         BodyOpening(path, length, digesting: offset, disk: disk(of: exchange)).begin {
-            mailbox.post(.bodyOpened($0), to: id)
+            commands.post(.bodyOpened($0), to: id)
         }
     }
 
@@ -126,9 +126,9 @@ extension TransferLoop {
         preparation.needs.remove(.body)
         switch result {
         case .success(let opened):
-            let (id, mailbox) = (exchange.id, mailbox)
+            let (id, commands) = (exchange.id, commands)
             let ahead = ReadAhead(opened.file, to: offset + length, disk(of: exchange), bodyBuffers) {
-                mailbox.post(.bodyRead($0), to: id)
+                commands.post(.bodyRead($0), to: id)
             }
             let seal = exchange.request.bodySHA256.map { BodySource.Seal(sha256: $0, before: opened.digest) }
             preparation.body = BodySource(ahead, offset: offset, length: length, seal)

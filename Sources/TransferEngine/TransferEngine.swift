@@ -12,7 +12,7 @@ package final class TransferEngine: Sendable {
     package let disk: DiskQueue
     /// The disk space left for content.
     package let room: DiskRoom
-    private let mailboxes: [Mailbox]
+    private let queues: [CommandQueue]
     private let directory: ExchangeDirectory
     private let resolver: Resolver
     private let clock: Clock
@@ -41,18 +41,18 @@ package final class TransferEngine: Sendable {
         disk = try DiskQueue(threads: diskThreads)
         resolver = Resolver(lookUps, clock: clock, resolve: resolve)
         directory = ExchangeDirectory(loops: count)
-        mailboxes = try (0..<count).map { _ in try Mailbox() }
+        queues = try (0..<count).map { _ in try CommandQueue() }
         living = Living(count)
         let surroundings = LoopSurroundings(
             disk: disk, room: room, buffers: max(1, buffers / count), partMemory: partMemory, resolver: resolver,
             calm: CalmOrigins(),
             directory: directory, log: log, clock: clock, report: report)
-        for (index, mailbox) in mailboxes.enumerated() {
+        for (index, queue) in queues.enumerated() {
             let living = living
             try SystemThread.start("transfer-\(index)") {
                 defer { living.ended() }
                 do throws(SystemError) {
-                    try TransferLoop(surroundings, mailbox).run()
+                    try TransferLoop(surroundings, queue).run()
                 } catch {
                     log.error("a transfer thread could not start", ("error", error))
                 }
@@ -62,7 +62,7 @@ package final class TransferEngine: Sendable {
 
     deinit {
         directory.close()
-        for mailbox in mailboxes { mailbox.post(.shutDown(at: .min)) }
+        for queue in queues { queue.post(.shutDown(at: .min)) }
     }
 
     /// Starts an exchange. It is reported in any case, and ended exactly once.
@@ -75,7 +75,7 @@ package final class TransferEngine: Sendable {
         guard let loop = directory.enter(request.id, preferred: preferred, meter) else {
             return report(.ended(request.id, ExchangeResult(stopped: request, at: clock.wall())))
         }
-        mailboxes[loop].post(.start(request, meter))
+        queues[loop].post(.start(request, meter))
     }
 
     /// Ends an exchange as ``ExchangeOutcome/stopped``, with its partial file synced. No effect after its end.
@@ -105,7 +105,7 @@ package final class TransferEngine: Sendable {
 
     private func tell(_ id: ExchangeID, _ news: ExchangeNews) {
         guard let loop = directory.loop(of: id) else { return }
-        mailboxes[loop].post(news, to: id)
+        queues[loop].post(news, to: id)
     }
 
     /// The progress of an exchange; `nil` if it does not run.
@@ -116,14 +116,14 @@ package final class TransferEngine: Sendable {
 
     /// Closes a pool's idle connections now, and its used ones when their exchanges end. None is reused.
     package func closeConnections(pool: Int64) {
-        for mailbox in mailboxes { mailbox.post(.closeConnections(pool: pool)) }
+        for queue in queues { queue.post(.closeConnections(pool: pool)) }
     }
 
     /// Stops all exchanges and ends the threads once the files are synced, after `limit` at the latest.
     package func shutdown(within limit: Duration) async {
         directory.close()
         let end = clock.monotonic().addingSaturated(limit.milliseconds)
-        for mailbox in mailboxes { mailbox.post(.shutDown(at: end)) }
+        for queue in queues { queue.post(.shutDown(at: end)) }
         await living.waitForEnd()
         resolver.close()
         disk.close()

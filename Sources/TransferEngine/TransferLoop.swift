@@ -22,7 +22,7 @@ struct LoopSurroundings: Sendable {
 /// Sequential code without locks: no other thread can access these properties.
 final class TransferLoop {
     let surroundings: LoopSurroundings
-    let mailbox: Mailbox
+    let commands: CommandQueue
     let epoll: Epoll
     let watch: SocketWatch
     let state = LoopState()
@@ -46,14 +46,14 @@ final class TransferLoop {
     static let idlePoolLifetime: Int64 = 60_000
     static let maximumAnswers = 64
 
-    init(_ surroundings: LoopSurroundings, _ mailbox: Mailbox) throws(SystemError) {
+    init(_ surroundings: LoopSurroundings, _ commands: CommandQueue) throws(SystemError) {
         self.surroundings = surroundings
-        self.mailbox = mailbox
+        self.commands = commands
         epoll = try Epoll()
         watch = SocketWatch(epoll)
-        buffers = BufferPool(limit: surroundings.buffers, room: surroundings.room) { mailbox.post(.shareBuffers) }
+        buffers = BufferPool(limit: surroundings.buffers, room: surroundings.room) { commands.post(.shareBuffers) }
         bodyBuffers = BufferPool(limit: max(ReadAhead.depth, surroundings.buffers / 4), room: nil) {}
-        epoll.watch(mailbox.wakeup, .read)
+        epoll.watch(commands.wakeup, .read)
     }
 
     func run() {
@@ -76,7 +76,7 @@ final class TransferLoop {
         epoll.wait(milliseconds: patience()) { descriptor, ready in
             // Read after the wait, before the first callback uses it.
             state.now = surroundings.clock.monotonic()
-            if descriptor == mailbox.wakeup {
+            if descriptor == commands.wakeup {
                 hasMail = true
             } else if let pool = watch.owner(of: descriptor) {
                 pool.act(on: descriptor, ready)
@@ -85,7 +85,7 @@ final class TransferLoop {
         }
         state.now = surroundings.clock.monotonic()
         if hasMail {
-            for command in mailbox.take() { carryOut(command) }
+            for command in commands.take() { carryOut(command) }
         }
         actOnAlarms()
         attend()
@@ -176,8 +176,8 @@ final class TransferLoop {
     /// The exchange's place in the queue for part memory. Its wake-up has the form of a recorded offset.
     private func seat(of request: ExchangeRequest) -> PartMemory.Seat? {
         guard case .parts = request.sink else { return nil }
-        return surroundings.partMemory.seat(of: request.pool) { [mailbox] in
-            mailbox.post(.recorded(0), to: request.id)
+        return surroundings.partMemory.seat(of: request.pool) { [commands] in
+            commands.post(.recorded(0), to: request.id)
         }
     }
 

@@ -83,7 +83,7 @@ enum Command {
         }
         guard let configuration = configuration(Array(arguments.dropFirst())) else { return Exit.usage }
         let (path, database) = (LocalFile.absolute(file), Serve.databasePath(configuration))
-        let place = configuration.server.map { Store.Place.server($0, node: copy.rawValue) } ?? .file(database)
+        let location = configuration.server.map { Store.Location.server($0, node: copy.rawValue) } ?? .file(database)
         do {
             switch copy {
             case .backup where configuration.server != nil:
@@ -91,11 +91,11 @@ enum Command {
                     "urlsessiond: backup: the database is a PostgreSQL server's: copy it with pg_dump or a base backup")
                 return Exit.usage
             case .backup: try Database.copy(of: database, to: path)
-            case .export: try Store.export(place, to: path)
+            case .export: try Store.export(location, to: path)
             case .import:
                 let lock = try lockFolder(configuration)
                 defer { withExtendedLifetime(lock) {} }
-                try Store.load(path, into: place)
+                try Store.load(path, into: location)
             }
             return Exit.done
         } catch {

@@ -151,7 +151,7 @@ struct Serve {
         settings.cacheCapacity = configuration.cacheCapacity
         settings.freeDiskFloor = configuration.freeDiskFloor
         return try Service(
-            settings: settings, store: try place(), sealer: Sealer(masterKey: keys.masterKey),
+            settings: settings, store: try location(), sealer: Sealer(masterKey: keys.masterKey),
             transferThreads: configuration.transferThreads, clock: clock, log: log, metrics: metrics
         ) { error in
             if (error as? SQLError)?.code == .superseded { Restart.perform(log, logWriter) }
@@ -163,7 +163,7 @@ struct Serve {
     }
 
     /// A node has a permanent name in a server's store, which is kept in its data folder.
-    private func place() throws(Failure) -> Store.Place {
+    private func location() throws(Failure) -> Store.Location {
         guard let server = configuration.server else { return .file(Self.databasePath(configuration)) }
         let path = "\(configuration.dataFolder)/node"
         if LocalFile.read(path) == nil { try? LocalFile.create(path, Array((RandomBytes.make(9).base62 + "\n").utf8)) }

@@ -55,7 +55,7 @@ final class RouteFixture: Sendable {
         var settings = ServiceSettings(dataFolder: folder.path, version: "1", egress: loopback)
         settings.freeDiskFloor = 0
         let service = try Service(
-            settings: settings, store: try await TestStore.place(in: folder),
+            settings: settings, store: try await TestStore.location(in: folder),
             sealer: Sealer(masterKey: RandomBytes.make(32)),
             transferThreads: 1, clock: .system, log: .none, metrics: Metrics(),
             onFatalError: { preconditionFailure("\($0)") })

@@ -31,7 +31,7 @@ struct ServedAPI: Sendable {
         settings.freeDiskFloor = 0
         let metrics = Metrics()
         let service = try Service(
-            settings: settings, store: try await TestStore.place(in: folder),
+            settings: settings, store: try await TestStore.location(in: folder),
             sealer: Sealer(masterKey: RandomBytes.make(32)),
             transferThreads: 1, clock: .system, log: .none, metrics: metrics,
             onFatalError: { preconditionFailure("\($0)") })

@@ -40,7 +40,7 @@ private func check<Value: Shape>(_ type: Value.Type, atRest bytes: [UInt8]) thro
     let quick = Value.inOrder(bytes)
     let faults = Faults()
     let read = (try? JSON.parse(bytes, allowsNull: true)).flatMap {
-        Value.read($0, nil, Place(nil, in: nil, faults, .tolerant))
+        Value.read($0, nil, JSONPosition(nil, in: nil, faults, .tolerant))
     }
     let slow = faults.list.isEmpty ? read : nil
     try hold(quick == nil || quick == slow, "\(type) depends on the way in which it is read")

@@ -45,7 +45,7 @@ final class Stage: Sendable {
 
     static func open(_ folder: TemporaryFolder) async throws -> Store {
         try Store(
-            try await TestStore.place(in: folder), sealer: Sealer(masterKey: [UInt8](repeating: 1, count: 32)),
+            try await TestStore.location(in: folder), sealer: Sealer(masterKey: [UInt8](repeating: 1, count: 32)),
             policies: Store.Policies(contentRetention: .seconds(86_400), unacknowledgedRetention: .seconds(86_400)) {
                 _ in
                 Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))

@@ -20,7 +20,7 @@ struct ContentFinisherTests {
         let data = DataFolder(path: folder.path, disk: engine.disk)
         try await data.prepare()
         let store = try Store(
-            try await TestStore.place(in: folder), sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)),
+            try await TestStore.location(in: folder), sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)),
             policies: Store.Policies(
                 contentRetention: .seconds(1), unacknowledgedRetention: .seconds(1),
                 presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),
@@ -51,7 +51,7 @@ struct ContentFinisherTests {
         let result = TaskResult(progress: TaskProgress())
         let verdict = finisher.verdictWithoutDisk(task().specification, .succeeded, result, source)
         let ready = try content(#require(verdict))
-        guard case .bytes([1]) = ready.place else { throw Unexpected() }
+        guard case .bytes([1]) = ready.storage else { throw Unexpected() }
         #expect(ready.digest.value == "02")
         let moving = task { $0.destination = Destination(root: "r", path: "x", replace: false) }.specification
         #expect(finisher.verdictWithoutDisk(moving, .succeeded, result, source) == nil)
@@ -67,7 +67,7 @@ struct ContentFinisherTests {
             task(), .succeeded, TaskResult(progress: TaskProgress()),
             .partialFile(length: 100_000, digest: Digest.of(bytes)))
         let content = try content(verdict)
-        guard case .file(let path) = content.place else { throw Unexpected() }
+        guard case .file(let path) = content.storage else { throw Unexpected() }
         #expect(readFile(folder.file(path)) == bytes)
         #expect(content.length == 100_000)
         #expect(content.digest.value == Content.sha256(of: bytes))

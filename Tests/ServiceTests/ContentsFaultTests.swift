@@ -82,7 +82,7 @@ struct ContentsFaultTests {
             _ = try await stage.service.store.files.beginUpload(
                 of: TaskID(0), bucket: Store.Files.contentsBucket, key: "ours/bodies/b", at: stage.service.clock.now)
             let body = try await stage.service.store.files.addBody(
-                "body_b", app: stage.app, place: .objects([StoredObject(key: "ours/bodies/b", length: 100_000)]),
+                "body_b", app: stage.app, storage: .objects([StoredObject(key: "ours/bodies/b", length: 100_000)]),
                 length: 100_000, digest: Content.sha256(of: bytes), mediaType: nil, isComplete: true,
                 expectedLength: nil, draftDigest: nil, limit: .max, at: stage.service.clock.now, recording: nil)
             store.next(.get, [.refuse(403, "AccessDenied")])

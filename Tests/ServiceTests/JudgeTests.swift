@@ -116,7 +116,7 @@ struct JudgeTests {
     func `A success is refused from an origin that does not have the whole body`(
         _ status: Int, _ sent: Int64, _ method: String, _ end: String
     ) throws {
-        let body = BodyLocation(place: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
+        let body = BodyLocation(storage: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
         let transfer = try transfer(kind: .upload, body: body, { _ in }) {
             $0.request.method = method
             $0.acceptableStatusCodes = [StatusRange(200, 299), StatusRange(404, 404)]
@@ -140,7 +140,7 @@ struct JudgeTests {
     func `A redirect that drops the body is not followed before the whole body was sent`(
         _ status: Int, _ method: String, _ sent: Int64, _ end: String
     ) throws {
-        let body = BodyLocation(place: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
+        let body = BodyLocation(storage: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
         let transfer = try transfer(kind: .upload, body: body, { _ in }) { $0.request.method = method }
         let (judgement, progress) = judge(
             transfer,
@@ -157,7 +157,7 @@ struct JudgeTests {
     }
 
     @Test func `After a redirect that turned the upload into a GET there is no body to send`() throws {
-        let body = BodyLocation(place: .bytes([1]), length: 1, digest: "")
+        let body = BodyLocation(storage: .bytes([1]), length: 1, digest: "")
         var transfer = try transfer(kind: .upload, body: body)
         transfer.request.method = "GET"
         transfer.request.sendsBody = false

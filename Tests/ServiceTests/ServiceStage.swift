@@ -32,7 +32,7 @@ final class ServiceStage: Sendable {
         settings.freeDiskFloor = 0
         configure(&settings)
         service = try Service(
-            settings: settings, store: try await TestStore.place(in: folder),
+            settings: settings, store: try await TestStore.location(in: folder),
             sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)), transferThreads: 1, clock: clock, log: .none,
             metrics: Metrics(), onFatalError: { preconditionFailure("\($0)") })
         try await service.prepare()

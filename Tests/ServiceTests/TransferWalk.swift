@@ -56,7 +56,7 @@ struct TransferWalk {
             }
         case 2: transfer = try TransferTests.transfer(progress, hasContentsBucket: true)
         case 3:
-            let body = BodyLocation(place: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
+            let body = BodyLocation(storage: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
             transfer = try TransferTests.transfer(kind: .upload, body: body)
         default:
             let policy = CachePolicy.allCases.randomElement(using: &random)

@@ -59,7 +59,7 @@ struct AppTests {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession("s")
         _ = try await fixture.store.files.addBody(
-            "body_1", app: session.app, place: .bytes([1]), length: 1, digest: "", mediaType: nil, isComplete: true,
+            "body_1", app: session.app, storage: .bytes([1]), length: 1, digest: "", mediaType: nil, isComplete: true,
             limit: .max, at: fixture.now)
         try await fixture.finished(try await fixture.makeSession(app: session.app))
         try await fixture.create(

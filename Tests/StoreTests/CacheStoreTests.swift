@@ -42,7 +42,7 @@ struct CacheStoreTests {
             $0.receivedAt = fixture.now
         }
         let content = NewContent(
-            place: .bytes(bytes), length: Int64(bytes.count),
+            storage: .bytes(bytes), length: Int64(bytes.count),
             digest: ContentDigest(algorithm: .sha256, value: Digest.of(bytes).hexadecimal))
         return Landing(cached, Self.key(path), isReusable: isReusable, content: content)
     }
@@ -90,10 +90,10 @@ struct CacheStoreTests {
         var result = TaskResult(progress: TaskProgress())
         result.cacheStatus = .hit
         let content = NewContent(
-            place: .cached(stored.row), length: stored.length,
+            storage: .cached(stored.row), length: stored.length,
             digest: ContentDigest(algorithm: .sha256, value: stored.digest))
         try await fixture.settle(Settlement(task: task, .completed(.succeeded, result, content)))
-        guard case .bytes(let bytes)? = try await store.files.content(of: task).place else { throw Unexpected() }
+        guard case .bytes(let bytes)? = try await store.files.content(of: task).storage else { throw Unexpected() }
         #expect(bytes == [UInt8](repeating: 1, count: 10))
         let usage = try await store.cache.usage(of: app)
         #expect(usage.entries == 1 && usage.hits == 1 && usage.bytes == 10 + Store.Cache.weightOfEntry)
@@ -107,7 +107,7 @@ struct CacheStoreTests {
         guard case .use(let stored, .hit) = try await ask(task) else { throw Unexpected() }
         _ = try await store.cache.empty(of: app, url: nil, at: fixture.now)
         let content = NewContent(
-            place: .cached(stored.row), length: stored.length,
+            storage: .cached(stored.row), length: stored.length,
             digest: ContentDigest(algorithm: .sha256, value: stored.digest))
         try await fixture.settle(Settlement(task: task, .completed(.succeeded, TaskResult(), content)))
         #expect(try await store.tasks.read(task).phase == .queued)
@@ -183,7 +183,7 @@ struct CacheStoreTests {
             var result = TaskResult(progress: TaskProgress())
             result.cacheStatus = .collapsed
             let content = NewContent(
-                place: .cached(stored.row), length: stored.length,
+                storage: .cached(stored.row), length: stored.length,
                 digest: ContentDigest(algorithm: .sha256, value: stored.digest))
             try await fixture.settle(Settlement(task: task.id, .completed(.succeeded, result, content)))
         }

@@ -34,7 +34,7 @@ struct ClaimTests {
         #expect(claimed.id == created.id)
         #expect(claimed.specification == created.specification)
         #expect(claimed.specification.request.headers["Authorization"] == "canary")
-        #expect(claimed.body?.place == .bytes([1, 2, 3]))
+        #expect(claimed.body?.storage == .bytes([1, 2, 3]))
         #expect(claimed.body?.mediaType == "text/plain")
         #expect(claimed.resourceDeadline == created.life.deadline)
         var progress = TaskProgress()

@@ -20,7 +20,7 @@ struct ContentTests {
         fixture.advance(.seconds(24 * 3600))
         #expect(try await fixture.clean().unreadContents == 0)
         #expect(try await fixture.store.files.content(of: task.id).record.isExpired)
-        #expect(try await fixture.store.files.content(of: task.id).place == nil)
+        #expect(try await fixture.store.files.content(of: task.id).storage == nil)
     }
 
     @Test
@@ -40,10 +40,10 @@ struct ContentTests {
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
         let file = NewContent(
-            place: .file("contents/01/1"), length: 100_000, digest: ContentDigest(algorithm: .sha256, value: "00"))
+            storage: .file("contents/01/1"), length: 100_000, digest: ContentDigest(algorithm: .sha256, value: "00"))
         try await fixture.settle(
             Settlement(task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), file)))
-        #expect(try await fixture.store.files.content(of: task.id).place == .file("contents/01/1"))
+        #expect(try await fixture.store.files.content(of: task.id).storage == .file("contents/01/1"))
         #expect(try await fixture.store.apps.read(session.app).storedBytes == 100_000)
         try await expectSoundLedger(fixture)
         #expect(try await fixture.store.files.isNeeded(file: "contents/01/1"))
@@ -64,7 +64,7 @@ struct BodyTests {
         _ fixture: StoreFixture, _ app: AppID, _ publicId: String, length: Int64 = 3, limit: Int64 = .max
     ) async throws -> BodyRecord {
         try await fixture.store.files.addBody(
-            publicId, app: app, place: .file("bodies/00/\(publicId)"), length: length, digest: "aa",
+            publicId, app: app, storage: .file("bodies/00/\(publicId)"), length: length, digest: "aa",
             mediaType: "text/plain", isComplete: true, limit: limit, at: fixture.now)
     }
 
@@ -107,7 +107,7 @@ struct BodyTests {
             try await fixture.create([fixture.download(body: .stored("body_1"))], in: session)
         }
         let taken = try #require(try await fixture.claim().first)
-        #expect(try await fixture.store.tasks.withBody(taken).body?.place == .file("bodies/00/body_1"))
+        #expect(try await fixture.store.tasks.withBody(taken).body?.storage == .file("bodies/00/body_1"))
         let end = try await fixture.settle(fixture.completion(task.id))
         #expect(end.filesToRemove == ["bodies/00/body_1"])
         try await expectSoundLedger(fixture)
@@ -145,7 +145,7 @@ struct BodyTests {
         let other = try await fixture.makeApp()
         _ = try await add(fixture, other, "body_1")
         _ = try await fixture.store.files.addBody(
-            "body_2", app: session.app, place: .file("f"), length: 1, digest: nil, mediaType: nil, isComplete: false,
+            "body_2", app: session.app, storage: .file("f"), length: 1, digest: nil, mediaType: nil, isComplete: false,
             expectedLength: 5, limit: .max, at: fixture.now)
         for name in ["body_1", "body_2"] {
             await #expect(throws: DomainError.bodyNotFound(index: 0)) {

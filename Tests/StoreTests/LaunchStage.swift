@@ -21,7 +21,7 @@ final class LaunchStage: Sendable {
 
     static func open(_ folder: TemporaryFolder) async throws -> Store {
         try Store(
-            try await TestStore.place(in: folder), sealer: Sealer(masterKey: [UInt8](repeating: 1, count: 32)),
+            try await TestStore.location(in: folder), sealer: Sealer(masterKey: [UInt8](repeating: 1, count: 32)),
             policies: Store.Policies(contentRetention: .seconds(3600), unacknowledgedRetention: .seconds(3600)) { _ in
                 Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))
             }, log: .none

@@ -25,16 +25,16 @@ import Testing
         let (first, second) = (fixture.folder.file("first"), fixture.folder.file("second"))
         try Store.export(.file(fixture.folder.file("test.db")), to: first)
         let database = try await SharedPostgreSQL.database()
-        let place = Store.Place.server(PostgreSQLServer(database.connection), node: "n")
-        try Store.load(first, into: place)
-        try Store.export(place, to: second)
+        let location = Store.Location.server(PostgreSQLServer(database.connection), node: "n")
+        try Store.load(first, into: location)
+        try Store.export(location, to: second)
         let (before, after) = (try Self.content(first), try Self.content(second))
         #expect(before.count > 20)
         for (table, rows) in before { #expect(after[table] == rows, "\(table)") }
-        #expect(throws: (any Error).self) { try Store.load(first, into: place) }
-        #expect(throws: (any Error).self) { try Store.export(place, to: second) }
+        #expect(throws: (any Error).self) { try Store.load(first, into: location) }
+        #expect(throws: (any Error).self) { try Store.export(location, to: second) }
 
-        let there = try Self.open(place)
+        let there = try Self.open(location)
         defer { there.close() }
         let last = try await fixture.store.database.read { try $0.first("SELECT max(id) FROM task") { $0.int(0) } }
         let task = try await Self.task(in: there)
@@ -46,17 +46,17 @@ import Testing
         let file = fixture.folder.file("copy")
         try Store.export(.file(fixture.folder.file("test.db")), to: file)
         let database = try await SharedPostgreSQL.database()
-        let place = Store.Place.server(PostgreSQLServer(database.connection), node: "n")
-        let store = try Self.open(place)
-        let error = #expect(throws: SQLError.self) { try Store.load(file, into: place) }
+        let location = Store.Location.server(PostgreSQLServer(database.connection), node: "n")
+        let store = try Self.open(location)
+        let error = #expect(throws: SQLError.self) { try Store.load(file, into: location) }
         #expect(error?.code == .superseded, "\(String(describing: error))")
         store.close()
-        try Store.load(file, into: place)
+        try Store.load(file, into: location)
     }
 
-    private static func open(_ place: Store.Place) throws -> Store {
+    private static func open(_ location: Store.Location) throws -> Store {
         try Store(
-            place, sealer: Sealer(masterKey: [UInt8](repeating: 7, count: 32)),
+            location, sealer: Sealer(masterKey: [UInt8](repeating: 7, count: 32)),
             policies: Store.Policies(
                 contentRetention: .seconds(1), unacknowledgedRetention: .seconds(1),
                 presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),

@@ -44,9 +44,9 @@ final class NodeTests {
         profile.roles = ["api", "launch"]
         profile.version = "1"
         profile.startedAt = Timestamp(milliseconds: 1_793_588_645_006)
-        let place = Store.Place.server(
+        let location = Store.Location.server(
             PostgreSQLServer(database.connection), node: "third", contents: "s3://bucket")
-        let third = try StoreFixture(at: place, profile: profile)
+        let third = try StoreFixture(at: location, profile: profile)
         #expect(try await third.store.nodes.list().first { $0.id == "third" }?.profile == profile)
         third.store.close()
     }

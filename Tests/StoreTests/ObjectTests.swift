@@ -21,7 +21,7 @@ struct ObjectTests {
             of: task.id, bucket: Store.Files.contentsBucket, key: key, at: fixture.now)
         #expect(try await useless(fixture) == [])
         let content = NewContent(
-            place: .object(key), length: 100_000, digest: ContentDigest(algorithm: .sha256, value: "d"))
+            storage: .object(key), length: 100_000, digest: ContentDigest(algorithm: .sha256, value: "d"))
         let settlement = Settlement(
             task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content))
         _ = try await fixture.store.tasks.settle([settlement], at: fixture.now)
@@ -38,7 +38,7 @@ struct ObjectTests {
         #expect(try await fixture.store.files.namesObjects())
         #expect(try await useless(fixture) == [])
         #expect(
-            try await fixture.store.files.content(of: task.id).place
+            try await fixture.store.files.content(of: task.id).storage
                 == .objects([StoredObject(key: "k", length: 100_000)]))
         _ = try await fixture.store.files.claimContent(of: task.id, at: fixture.now)
         #expect(try await !fixture.store.files.isNamed(object: "k"))
@@ -58,7 +58,7 @@ struct ObjectTests {
         _ = try await fixture.claim()
         _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: task.id, at: fixture.now)
         let content = NewContent(
-            place: .object("late"), length: 100_000, digest: ContentDigest(algorithm: .sha256, value: "d"))
+            storage: .object("late"), length: 100_000, digest: ContentDigest(algorithm: .sha256, value: "d"))
         let settlement = Settlement(
             task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content))
         _ = try await fixture.store.tasks.settle([settlement], at: fixture.now)
@@ -72,7 +72,7 @@ struct ObjectTests {
         let object = StoredObject(key: "k", length: 100_000)
         func name(_ id: String) async throws {
             _ = try await fixture.store.files.addBody(
-                id, app: session.app, place: .objects([object]), length: 100_000, digest: "d", mediaType: nil,
+                id, app: session.app, storage: .objects([object]), length: 100_000, digest: "d", mediaType: nil,
                 isComplete: true, limit: .max, at: fixture.now)
         }
         let body = NewTask.Body.objects([object], digest: "d", mediaType: nil, publicId: "relay")
@@ -104,9 +104,9 @@ struct ObjectTests {
         _ = try await fixture.store.files.beginUpload(
             of: TaskID(0), bucket: Store.Files.contentsBucket, key: "l", at: fixture.now)
         let body = try await fixture.store.files.addBody(
-            "body", app: session.app, place: .objects([object, StoredObject(key: "l", length: 5)]), length: 100_005,
+            "body", app: session.app, storage: .objects([object, StoredObject(key: "l", length: 5)]), length: 100_005,
             digest: "d", mediaType: nil, isComplete: true, limit: .max, at: fixture.now)
-        #expect(body.place == .objects([object, StoredObject(key: "l", length: 5)]))
+        #expect(body.storage == .objects([object, StoredObject(key: "l", length: 5)]))
         _ = try await fixture.store.files.claimContent(of: task.id, at: fixture.now)
         #expect(try await useless(fixture) == [])
         _ = try await fixture.store.files.deleteBody("body", app: session.app, at: fixture.now)
@@ -118,7 +118,7 @@ struct ObjectTests {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         _ = try await fixture.store.files.addBody(
-            "body", app: session.app, place: .objects([]), length: 0, digest: nil, mediaType: nil, isComplete: false,
+            "body", app: session.app, storage: .objects([]), length: 0, digest: nil, mediaType: nil, isComplete: false,
             draftDigest: DraftDigest(), limit: .max, at: fixture.now)
         func append(_ key: String, at offset: Int64, digest: String? = nil) async throws -> BodyRecord? {
             _ = try await fixture.store.files.beginUpload(
@@ -131,7 +131,7 @@ struct ObjectTests {
         #expect(try await append("b", at: 0) == nil)
         let draft = try await fixture.store.files.body("body", app: session.app)
         #expect(draft.length == 3 && draft.draftDigest?.rest == "a" && !draft.isComplete)
-        #expect(draft.place == .objects([StoredObject(key: "a", length: 3)]))
+        #expect(draft.storage == .objects([StoredObject(key: "a", length: 3)]))
         let whole = try #require(try await append("c", at: 3, digest: "d"))
         #expect(whole.isComplete && whole.draftDigest == nil && whole.length == 6)
         #expect(try await append("e", at: 6) == nil)

@@ -42,7 +42,7 @@ struct Walk {
                 try await fixture.makeSession(name, app: app) { $0.timeoutIntervalForResource = 2000 })
         }
         _ = try await fixture.store.files.addBody(
-            "body_0", app: app, place: .bytes([1]), length: 1, digest: "", mediaType: nil, isComplete: true,
+            "body_0", app: app, storage: .bytes([1]), length: 1, digest: "", mediaType: nil, isComplete: true,
             limit: .max, at: fixture.now)
     }
 

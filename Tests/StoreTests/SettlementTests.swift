@@ -34,7 +34,7 @@ struct SettlementTests {
         let completed = try await fixture.store.tasks.read(task.id)
         #expect(completed.state == .completed)
         #expect(completed.content == content)
-        #expect(try await fixture.store.files.content(of: task.id).place == .bytes(Array("content".utf8)))
+        #expect(try await fixture.store.files.content(of: task.id).storage == .bytes(Array("content".utf8)))
         let after = try await fixture.refresh(session)
         #expect((after.countOfBytesReceived, after.countOfBytesSent) == (7, 3))
         #expect(after.counts.succeeded == 1)
@@ -64,7 +64,7 @@ struct SettlementTests {
         _ = try await fixture.claim()
         _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: task.id, at: fixture.now)
         let digest = ContentDigest(algorithm: .sha256, value: "00")
-        let content = NewContent(place: .file("contents/01/1"), length: 1 << 20, digest: digest)
+        let content = NewContent(storage: .file("contents/01/1"), length: 1 << 20, digest: digest)
         let late = try await fixture.settle(
             Settlement(task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content)))
         #expect(Set(late.filesToRemove) == ["contents/01/1", "partial/\(task.id.rawValue)"])

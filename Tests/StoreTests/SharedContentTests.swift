@@ -20,14 +20,15 @@ struct SharedContentTests {
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
         let content = NewContent(
-            place: .file(file(task.id)), length: Self.length, digest: ContentDigest(algorithm: .sha256, value: digest))
+            storage: .file(file(task.id)), length: Self.length, digest: ContentDigest(algorithm: .sha256, value: digest)
+        )
         let aftermath = try await fixture.settle(
             Settlement(task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content)))
         return (try await fixture.store.tasks.read(task.id), aftermath)
     }
 
     private func file(_ task: TaskRecord) async throws -> String? {
-        guard case .file(let path)? = try await fixture.store.files.content(of: task.id).place else { return nil }
+        guard case .file(let path)? = try await fixture.store.files.content(of: task.id).storage else { return nil }
         return path
     }
 
@@ -59,7 +60,7 @@ struct SharedContentTests {
         _ = try await fixture.claim()
         let settlements = tasks.map { id in
             let content = NewContent(
-                place: .file("contents/00/\(id.rawValue)"), length: Self.length,
+                storage: .file("contents/00/\(id.rawValue)"), length: Self.length,
                 digest: ContentDigest(algorithm: .sha256, value: "ab"))
             return Settlement(task: id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content))
         }

@@ -19,12 +19,12 @@ final class StoreFixture: Sendable {
         folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7
     ) async throws {
         try self.init(
-            at: try await TestStore.place(in: folder), contentRetention: contentRetention, cacheCapacity: cacheCapacity,
-            folder: folder, key: key)
+            at: try await TestStore.location(in: folder), contentRetention: contentRetention,
+            cacheCapacity: cacheCapacity, folder: folder, key: key)
     }
 
     init(
-        at place: Store.Place, profile: NodeProfile? = nil, contentRetention: Duration = .seconds(24 * 3600),
+        at location: Store.Location, profile: NodeProfile? = nil, contentRetention: Duration = .seconds(24 * 3600),
         cacheCapacity: Int64 = 10 << 30, folder: TemporaryFolder = TemporaryFolder(), key: UInt8 = 7,
         onCommit: @escaping @Sendable (StoreCommit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (any Error) -> Never = { preconditionFailure("\($0)") }
@@ -32,7 +32,7 @@ final class StoreFixture: Sendable {
         self.folder = folder
         let presences = presences
         store = try Store(
-            place, profile: profile, sealer: Sealer(masterKey: [UInt8](repeating: key, count: 32)),
+            location, profile: profile, sealer: Sealer(masterKey: [UInt8](repeating: key, count: 32)),
             policies: Store.Policies(
                 contentRetention: contentRetention, unacknowledgedRetention: .seconds(30 * 24 * 3600),
                 cacheCapacity: cacheCapacity,
@@ -138,7 +138,7 @@ extension StoreFixture {
         result.progress.attempts.attempts = 1
         let content = bytes.map {
             NewContent(
-                place: .bytes($0), length: Int64($0.count),
+                storage: .bytes($0), length: Int64($0.count),
                 digest: ContentDigest(algorithm: .sha256, value: Digest.of($0).hexadecimal))
         }
         return Settlement(task: task, .completed(outcome, result, content))

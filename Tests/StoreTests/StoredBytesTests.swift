@@ -9,12 +9,12 @@ import Testing
 /// The stored bytes of an app: bodies, and the contents of its finished tasks.
 struct StoredBytesTests {
     private func contents(
-        _ fixture: StoreFixture, _ session: SessionRecord, _ place: NewContent.Place, length: Int64
+        _ fixture: StoreFixture, _ session: SessionRecord, _ storage: NewContent.Storage, length: Int64
     ) async throws -> TaskID {
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
         let content = NewContent(
-            place: place, length: length, digest: ContentDigest(algorithm: .sha256, value: "00"))
+            storage: storage, length: length, digest: ContentDigest(algorithm: .sha256, value: "00"))
         try await fixture.settle(
             Settlement(task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content)))
         return task.id

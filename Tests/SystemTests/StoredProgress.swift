@@ -11,13 +11,13 @@ extension Scene {
         guard TestStore.isOnServer else {
             return try await storedProgress(row, .file(database ?? service.data.file("data/urlsessiond.db")))
         }
-        let (place, copy) = try await TestStore.copy(of: service.data)
+        let (location, copy) = try await TestStore.copy(of: service.data)
         defer { withExtendedLifetime(copy) {} }
-        return try await storedProgress(row, place)
+        return try await storedProgress(row, location)
     }
 
-    private func storedProgress(_ row: Int64, _ place: Store.Place) async throws -> TaskProgress? {
-        let task = try await storedTask(row, place)
+    private func storedProgress(_ row: Int64, _ location: Store.Location) async throws -> TaskProgress? {
+        let task = try await storedTask(row, location)
         return task.result?.progress ?? task.progress
     }
 
@@ -26,12 +26,12 @@ extension Scene {
         get async throws { try await storedTask(1, .file(service.data.file("data/urlsessiond.db"))) }
     }
 
-    private func storedTask(_ row: Int64, _ place: Store.Place) async throws -> TaskRecord {
+    private func storedTask(_ row: Int64, _ location: Store.Location) async throws -> TaskRecord {
         let folder = service.data.file("data")
         let text = String(decoding: readFile("\(folder)/master.key") ?? [], as: UTF8.self)
         let key = try #require([UInt8](base64: String(text.prefix { $0 != "\n" })))
         let store = try Store(
-            place, sealer: Sealer(masterKey: key),
+            location, sealer: Sealer(masterKey: key),
             policies: Store.Policies(
                 contentRetention: .seconds(1), unacknowledgedRetention: .seconds(1),
                 presence: { _ in Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0)) }),

@@ -230,11 +230,11 @@ extension BackgroundRefresh {
 extension BackgroundRefresh.Interval: MemberValue {
     package static var kind: String { "\"never\", \"minimum\" or a number of seconds" }
 
-    package static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> Self? {
+    package static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> Self? {
         switch json {
         case .string("never"): .never
         case .string("minimum"): .minimum
-        default: json.numberValue.map(Self.seconds) ?? place.reject(kind, json)
+        default: json.numberValue.map(Self.seconds) ?? position.reject(kind, json)
         }
     }
 

@@ -54,8 +54,8 @@ package struct HTTPFields: Hashable, Sendable {
 extension HTTPFields: MemberValue {
     package static var kind: String { [HTTPField].kind }
 
-    package static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> HTTPFields? {
-        [HTTPField].read(json, nil, place).map(HTTPFields.init)
+    package static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> HTTPFields? {
+        [HTTPField].read(json, nil, position).map(HTTPFields.init)
     }
 
     package static func read(kept reader: inout KeptReader) -> HTTPFields? {

@@ -90,12 +90,12 @@ package enum RetryPolicy: Hashable, Sendable {
 extension RetryPolicy: MemberValue {
     package static var kind: String { "the name of a preset or an object with the settings" }
 
-    package static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> RetryPolicy? {
+    package static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> RetryPolicy? {
         switch json {
         case .string("apple"): .apple
         case .string("robust"): .robust
-        case .object: Settings.read(json, nil, place).map(RetryPolicy.custom)
-        default: place.reject(kind, json)
+        case .object: Settings.read(json, nil, position).map(RetryPolicy.custom)
+        default: position.reject(kind, json)
         }
     }
 

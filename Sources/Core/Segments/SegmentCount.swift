@@ -24,9 +24,9 @@ package enum SegmentCount: Hashable, Sendable {
 extension SegmentCount: MemberValue {
     package static var kind: String { "a number or \"auto\"" }
 
-    package static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> SegmentCount? {
+    package static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> SegmentCount? {
         if case .string("auto") = json { return .automatic }
-        return Int.read(json, 1...most, place).map(SegmentCount.count)
+        return Int.read(json, 1...most, position).map(SegmentCount.count)
     }
 
     package func write(to writer: inout JSONWriter) {

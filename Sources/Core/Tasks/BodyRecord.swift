@@ -9,7 +9,7 @@ package struct BodyRecord: Sendable, Hashable {
     /// SHA-256 in hex, once it is complete.
     package var digest: String?
     package var mediaType: String?
-    package var place: BodyLocation.Place?
+    package var storage: BodyLocation.Storage?
     /// The digest state of a draft whose bytes are objects.
     package var draftDigest: DraftDigest?
     package var uses: Int64
@@ -18,7 +18,7 @@ package struct BodyRecord: Sendable, Hashable {
 
     package init(
         publicId: String, app: AppID, isComplete: Bool, length: Int64, expectedLength: Int64? = nil,
-        digest: String? = nil, mediaType: String? = nil, place: BodyLocation.Place? = nil, uses: Int64,
+        digest: String? = nil, mediaType: String? = nil, storage: BodyLocation.Storage? = nil, uses: Int64,
         createdAt: Timestamp, expiresAt: Timestamp? = nil
     ) {
         self.publicId = publicId
@@ -28,7 +28,7 @@ package struct BodyRecord: Sendable, Hashable {
         self.expectedLength = expectedLength
         self.digest = digest
         self.mediaType = mediaType
-        self.place = place
+        self.storage = storage
         self.uses = uses
         self.createdAt = createdAt
         self.expiresAt = expiresAt
@@ -48,7 +48,7 @@ package struct StoredObject: Hashable, Sendable {
 
 /// The location of a stored body's bytes.
 package struct BodyLocation: Sendable, Hashable {
-    package enum Place: Sendable, Hashable {
+    package enum Storage: Sendable, Hashable {
         case bytes([UInt8])
         /// Relative to the data folder.
         case file(String)
@@ -56,13 +56,13 @@ package struct BodyLocation: Sendable, Hashable {
         case objects([StoredObject])
     }
 
-    package var place: Place
+    package var storage: Storage
     package var length: Int64
     package var digest: String
     package var mediaType: String?
 
-    package init(place: Place, length: Int64, digest: String, mediaType: String? = nil) {
-        self.place = place
+    package init(storage: Storage, length: Int64, digest: String, mediaType: String? = nil) {
+        self.storage = storage
         self.length = length
         self.digest = digest
         self.mediaType = mediaType

@@ -1,10 +1,10 @@
 /// The content of a finished task, and its location.
 package struct ContentLocation: Sendable {
     package var record: ContentRecord
-    package var place: BodyLocation.Place?
+    package var storage: BodyLocation.Storage?
 
-    package init(record: ContentRecord, place: BodyLocation.Place? = nil) {
+    package init(record: ContentRecord, storage: BodyLocation.Storage? = nil) {
         self.record = record
-        self.place = place
+        self.storage = storage
     }
 }

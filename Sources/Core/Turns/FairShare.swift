@@ -93,23 +93,23 @@ package struct FairShare: Sendable {
 
 extension FairShare {
     /// A position in a queue: load for its weight, then the time of the last turn, then its number.
-    private struct Place: Comparable {
+    private struct Rank: Comparable {
         var load: Double
         var servedAt: UInt64
         var key: Int64
 
-        static func < (left: Place, right: Place) -> Bool {
+        static func < (left: Rank, right: Rank) -> Bool {
             (left.load, left.servedAt, left.key) < (right.load, right.servedAt, right.key)
         }
     }
 
-    private struct LanePlace: Comparable {
+    private struct LaneRank: Comparable {
         var priority: Double
         var running: Int
         var host: String
         var index: Int
 
-        static func < (left: LanePlace, right: LanePlace) -> Bool {
+        static func < (left: LaneRank, right: LaneRank) -> Bool {
             if left.priority != right.priority { return left.priority > right.priority }
             return (left.running, left.host, left.index) < (right.running, right.host, right.index)
         }
@@ -119,7 +119,7 @@ extension FairShare {
         var isBackground: Bool
         var running = 0
         var servedAt: UInt64
-        var lanes = Heap<LanePlace>()
+        var lanes = Heap<LaneRank>()
 
         var weight: Double { isBackground ? 0.25 : 1 }
     }
@@ -129,7 +129,7 @@ extension FairShare {
         /// The number of sessions with ready tasks that are not `background`.
         var foreground = 0
         var servedAt: UInt64
-        var sessions = Heap<Place>()
+        var sessions = Heap<Rank>()
 
         var weight: Double { foreground > 0 ? 1 : 0.25 }
     }
@@ -142,7 +142,7 @@ extension FairShare {
         private var hostRoom: [String: Int] = [:]
         private var sessions: [Int64: SessionTurn] = [:]
         private var apps: [Int64: AppTurn] = [:]
-        private var queue = Heap<Place>()
+        private var queue = Heap<Rank>()
 
         init(
             _ lanes: [Lane], hostLimit: Int, elsewhere: [String: Int], servedApps: [Int64: UInt64],
@@ -162,16 +162,16 @@ extension FairShare {
                 ].running += lane.running
                 guard lane.ready > 0, lane.running < lane.limit else { continue }
                 appOf[lane.session] = lane.app
-                let place = place(ofLane: index)
-                sessions[lane.session]?.lanes.insert(place)
+                let rank = rank(ofLane: index)
+                sessions[lane.session]?.lanes.insert(rank)
             }
             for (session, app) in appOf {
                 guard let turn = sessions[session] else { continue }
-                let place = place(of: session, turn)
-                apps[app]?.sessions.insert(place)
+                let rank = rank(of: session, turn)
+                apps[app]?.sessions.insert(rank)
                 if !turn.isBackground { apps[app]?.foreground += 1 }
             }
-            for (app, turn) in apps where !turn.sessions.isEmpty { queue.insert(place(of: app, turn)) }
+            for (app, turn) in apps where !turn.sessions.isEmpty { queue.insert(rank(of: app, turn)) }
         }
 
         /// The lane that starts a task next; `nil` if none can.
@@ -179,24 +179,24 @@ extension FairShare {
         /// - Parameter mayTake: Whether an app with that many transfers may have another. A refused app leaves the
         ///   queue, because the number of free slots only decreases in a round.
         mutating func next(turn: UInt64, where mayTake: (Int) -> Bool) -> Int? {
-            while let place = queue.popLeast() {
+            while let rank = queue.popLeast() {
                 // Removed while it changes, so that its heap is not copied.
-                guard var app = apps.removeValue(forKey: place.key), mayTake(app.running) else { continue }
+                guard var app = apps.removeValue(forKey: rank.key), mayTake(app.running) else { continue }
                 let index = nextLane(of: &app, turn: turn)
                 if index != nil {
                     app.running += 1
                     app.servedAt = turn + 1
                 }
-                if !app.sessions.isEmpty { queue.insert(self.place(of: place.key, app)) }
-                apps[place.key] = app
+                if !app.sessions.isEmpty { queue.insert(self.rank(of: rank.key, app)) }
+                apps[rank.key] = app
                 if let index { return index }
             }
             return nil
         }
 
         private mutating func nextLane(of app: inout AppTurn, turn: UInt64) -> Int? {
-            while let place = app.sessions.popLeast() {
-                guard var session = sessions.removeValue(forKey: place.key) else { continue }
+            while let rank = app.sessions.popLeast() {
+                guard var session = sessions.removeValue(forKey: rank.key) else { continue }
                 let index = nextLane(of: &session)
                 if index != nil {
                     session.running += 1
@@ -205,40 +205,40 @@ extension FairShare {
                 if session.lanes.isEmpty {
                     if !session.isBackground { app.foreground -= 1 }
                 } else {
-                    app.sessions.insert(self.place(of: place.key, session))
+                    app.sessions.insert(self.rank(of: rank.key, session))
                 }
-                sessions[place.key] = session
+                sessions[rank.key] = session
                 if let index { return index }
             }
             return nil
         }
 
         private mutating func nextLane(of session: inout SessionTurn) -> Int? {
-            while let place = session.lanes.popLeast() {
-                let lane = lanes[place.index]
+            while let rank = session.lanes.popLeast() {
+                let lane = lanes[rank.index]
                 // A full host stays full in this round: its lanes leave the queue.
                 guard let room = hostRoom[lane.host], room > 0 else { continue }
                 hostRoom[lane.host] = room - 1
-                ready[place.index] -= 1
-                running[place.index] += 1
-                if ready[place.index] > 0, running[place.index] < lane.limit {
-                    session.lanes.insert(self.place(ofLane: place.index))
+                ready[rank.index] -= 1
+                running[rank.index] += 1
+                if ready[rank.index] > 0, running[rank.index] < lane.limit {
+                    session.lanes.insert(self.rank(ofLane: rank.index))
                 }
-                return place.index
+                return rank.index
             }
             return nil
         }
 
-        private func place(ofLane index: Int) -> LanePlace {
-            LanePlace(priority: lanes[index].priority, running: running[index], host: lanes[index].host, index: index)
+        private func rank(ofLane index: Int) -> LaneRank {
+            LaneRank(priority: lanes[index].priority, running: running[index], host: lanes[index].host, index: index)
         }
 
-        private func place(of key: Int64, _ turn: SessionTurn) -> Place {
-            Place(load: Double(turn.running + 1) / turn.weight, servedAt: turn.servedAt, key: key)
+        private func rank(of key: Int64, _ turn: SessionTurn) -> Rank {
+            Rank(load: Double(turn.running + 1) / turn.weight, servedAt: turn.servedAt, key: key)
         }
 
-        private func place(of key: Int64, _ turn: AppTurn) -> Place {
-            Place(load: Double(turn.running + 1) / turn.weight, servedAt: turn.servedAt, key: key)
+        private func rank(of key: Int64, _ turn: AppTurn) -> Rank {
+            Rank(load: Double(turn.running + 1) / turn.weight, servedAt: turn.servedAt, key: key)
         }
     }
 }

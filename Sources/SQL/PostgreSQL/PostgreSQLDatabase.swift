@@ -34,7 +34,7 @@ extension Database {
         let token = PostgreSQLWriter.drawToken()
         try connection.transact { db throws(SQLError) in try fence.enter(db, token) }
 
-        let writes = Mailbox<Job>()
+        let writes = JobQueue()
         let state = WriterState()
         let writer = PostgreSQLWriter(
             connection, fence, token: token, waiting: writes, limits: limits, state: state, log: log,

@@ -23,7 +23,7 @@ final class PostgreSQLWriter: Writer {
 
     private let limits: Limits
     /// Closures not yet received.
-    private let waiting: Mailbox<Job>
+    private let waiting: JobQueue
     /// When the server became unreachable, by the monotonic clock in milliseconds; `nil` while it is reachable.
     private var awaySince: Int64?
     /// Whether a wait for the server timed out. Later groups do not wait until the server was reached again.
@@ -49,7 +49,7 @@ final class PostgreSQLWriter: Writer {
     private static let tries = 8
 
     init(
-        _ connection: PostgreSQLConnection, _ fence: Fence, token: Int64, waiting: Mailbox<Job>, limits: Limits,
+        _ connection: PostgreSQLConnection, _ fence: Fence, token: Int64, waiting: JobQueue, limits: Limits,
         state: WriterState, log: Log, onCommit: @escaping @Sendable (Commit) -> Void,
         onFatalError: @escaping @Sendable (SQLError) -> Never
     ) {
@@ -260,7 +260,7 @@ final class PostgreSQLWriter: Writer {
     static func drawToken() -> Int64 { Int64.random(in: 1...Int64.max) }
 
     private func refuseWaiting(_ error: SQLError) {
-        guard case .items(let jobs) = waiting.take(atMost: .max, patience: .zero) else { return }
+        guard case .jobs(let jobs) = waiting.take(atMost: .max, patience: .zero) else { return }
         fail(jobs, error)
     }
 

@@ -30,7 +30,7 @@ extension Database {
         if check { try connection.check() }
         try connection.migrate(migrations)
 
-        let writes = Mailbox<Job>()
+        let writes = JobQueue()
         let state = WriterState()
         let writer = try SQLiteWriter(
             connection, state: state, log: log, onCommit: onCommit, onFatalError: onFatalError)

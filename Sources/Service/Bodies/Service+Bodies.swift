@@ -52,17 +52,17 @@ extension Service {
         let found = Dictionary(uniqueKeysWithValues: digests.map { ($0.algorithm, $0.finish()) })
         try check(order, found)
         var file: StagedFile?
-        let place: BodyLocation.Place
+        let storage: BodyLocation.Storage
         if order.isComplete, let bytes = received.bytes {
-            place = .bytes(bytes)
+            storage = .bytes(bytes)
         } else {
             if let bytes = received.bytes { try await partial.write(bytes) }
             try await partial.sync()
             file = try await partial.moved(to: folder.body(publicId))
-            place = .file(folder.body(publicId))
+            storage = .file(folder.body(publicId))
         }
         let body = try await store.files.addBody(
-            publicId, app: app, place: place, length: received.length, digest: found[.sha256]?.hexadecimal,
+            publicId, app: app, storage: storage, length: received.length, digest: found[.sha256]?.hexadecimal,
             mediaType: order.mediaType, isComplete: order.isComplete,
             expectedLength: order.isComplete ? nil : order.expectedLength, limit: limits.maximumStoredBytes,
             at: clock.now, recording: recording)
@@ -86,11 +86,11 @@ extension Service {
             throw ServiceError.uploadOffsetMismatch(offset: draft.length)
         }
         defer { _ = appending.withLock { $0.remove(publicId) } }
-        if case .objects? = draft.place {
+        if case .objects? = draft.storage {
             guard let contents = settings.contents else { throw ServiceError.contentsUnavailable }
             return try await appendBody(draft, order, into: contents, next)
         }
-        guard case .file(let relative)? = draft.place else { throw DomainError.notFound }
+        guard case .file(let relative)? = draft.storage else { throw DomainError.notFound }
         let file = try await folder.open(relative, O_WRONLY)
         // Bytes of an append that was never stored may follow.
         try await folder.disk.run { () throws(SystemError) in try file.truncate(to: offset) }

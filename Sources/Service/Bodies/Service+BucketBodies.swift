@@ -32,14 +32,14 @@ extension Service {
                 if small == nil { try await upload.write(bytes) } else { small? += bytes }
             }
             try check(order, digests.values)
-            let place: BodyLocation.Place
+            let storage: BodyLocation.Storage
             if order.isComplete, let small {
-                place = .bytes(small)
+                storage = .bytes(small)
             } else {
-                place = .objects(length > 0 ? [try await upload.finish()] : [])
+                storage = .objects(length > 0 ? [try await upload.finish()] : [])
             }
             return try await store.files.addBody(
-                publicId, app: app, place: place, length: length,
+                publicId, app: app, storage: storage, length: length,
                 digest: order.isComplete ? digests.values[.sha256]?.hexadecimal : nil, mediaType: order.mediaType,
                 isComplete: order.isComplete, expectedLength: order.isComplete ? nil : order.expectedLength,
                 draftDigest: order.isComplete ? nil : digests.kept, limit: limits.maximumStoredBytes, at: clock.now,

@@ -19,8 +19,8 @@ extension Service {
     /// - Throws: ``DomainError/notFound`` if there is none yet; ``DomainError/contentExpired`` afterwards.
     package func content(of task: TaskRecord) async throws -> (record: ContentRecord, source: ContentSource) {
         let location = try await store.files.content(of: task.id)
-        guard !location.record.isExpired, let place = location.place else { throw DomainError.contentExpired }
-        switch place {
+        guard !location.record.isExpired, let storage = location.storage else { throw DomainError.contentExpired }
+        switch storage {
         case .bytes(let bytes): return (location.record, .here(.bytes(bytes)))
         case .objects(let objects): return (location.record, .bucket(objects))
         case .file(let path): return (location.record, .here(.file(try await open(path, location.record, of: task))))

@@ -279,11 +279,11 @@ extension Service {
         of number: Int64, in session: SessionRecord, index: Int, for task: inout NewTask
     ) async throws -> StagedFile? {
         guard let source = try? await store.tasks.read(number, in: session.id), source.specification.kind == .download,
-            let content = try? await store.files.content(of: source.id), let place = content.place
+            let content = try? await store.files.content(of: source.id), let storage = content.storage
         else { throw ServiceError.contentUnavailable(index: index) }
         let publicId = Identifier.make(prefix: "body_")
         task.fingerprint = Array("task/\(number)".utf8)
-        switch place {
+        switch storage {
         case .bytes(let bytes):
             task.body = .bytes(bytes, mediaType: source.result?.response?.mimeType, publicId: publicId)
             return nil

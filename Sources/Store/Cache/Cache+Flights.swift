@@ -197,7 +197,7 @@ extension Store.Cache {
         var row: Int64?
         if isEntry || hasFollowers {
             row = try store(landing, isEntry: isEntry, of: app, transaction)
-        } else if case .file(let path) = landing.content.place,
+        } else if case .file(let path) = landing.content.storage,
             transaction.place(of: landing.content.digest.value, app)?.file != path
         {
             // A copy beside a content that was moved.

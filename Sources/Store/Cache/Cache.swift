@@ -26,14 +26,14 @@ package struct StoredResponse: Sendable {
     package let length: Int64
     /// SHA-256 in lower-case hexadecimal.
     package let digest: String
-    package let place: BodyLocation.Place
+    package let storage: BodyLocation.Storage
 
-    package init(row: Int64, cached: CachedResponse, length: Int64, digest: String, place: BodyLocation.Place) {
+    package init(row: Int64, cached: CachedResponse, length: Int64, digest: String, storage: BodyLocation.Storage) {
         self.row = row
         self.cached = cached
         self.length = length
         self.digest = digest
-        self.place = place
+        self.storage = storage
     }
 }
 
@@ -146,9 +146,11 @@ extension Store.Cache {
         let app = AppID(row.integer("app"))
         let document = try? documents.decode(
             CachedResponse.self, row.blob("document"), sealedAs: Self.contextOfCached(app))
-        guard let document, let place = object.map({ .objects([$0]) }) ?? BodyLocation.Place(row) else { return nil }
+        guard let document, let storage = object.map({ .objects([$0]) }) ?? BodyLocation.Storage(row) else {
+            return nil
+        }
         return StoredResponse(
-            row: row.integer("id"), cached: document, length: length, digest: row.text("digest"), place: place)
+            row: row.integer("id"), cached: document, length: length, digest: row.text("digest"), storage: storage)
     }
 
     private static func contextOfCached(_ app: AppID) -> String { "cached/\(app.rawValue)" }

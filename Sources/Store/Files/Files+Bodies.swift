@@ -10,7 +10,7 @@ extension Store.Files {
     ///
     /// - Throws: ``DomainError/storedBytesExceeded(index:)``.
     package func addBody(
-        _ publicId: String, app: AppID, place: BodyLocation.Place, length: Int64, digest: String?,
+        _ publicId: String, app: AppID, storage: BodyLocation.Storage, length: Int64, digest: String?,
         mediaType: String?, isComplete: Bool, expectedLength: Int64? = nil, draftDigest: DraftDigest? = nil,
         limit: Int64, at now: Timestamp,
         recording: Recording<BodyRecord>? = nil
@@ -18,7 +18,7 @@ extension Store.Files {
         try await database.write { [documents] db in
             try self.charge(length, to: app, limit: limit, db)
             var (bytes, file, objects): ([UInt8]?, String?, [StoredObject]) = (nil, nil, [])
-            switch place {
+            switch storage {
             case .bytes(let value): bytes = value
             case .file(let path): file = path
             case .objects(let value): objects = value
@@ -50,7 +50,7 @@ extension Store.Files {
         limit: Int
     ) async throws -> [(cursor: Int64, body: BodyRecord)] {
         @Sendable func read(_ row: Row) -> (cursor: Int64, body: BodyRecord) {
-            (row.integer("id"), BodyRecord(row, app: app, place: nil))
+            (row.integer("id"), BodyRecord(row, app: app, storage: nil))
         }
         return try await database.read { db in
             let stretch = try span.stretch(after: cursor) { place in
@@ -119,25 +119,25 @@ extension Store.Files {
             expires_at, digest_document FROM body WHERE public_id = ?1 AND app = ?2 AND coalesce(expires_at, 1) <> 0
             """, publicId, app.rawValue
         ) { row in
-            var body = BodyRecord(row, app: app, place: BodyLocation.Place(row))
+            var body = BodyRecord(row, app: app, storage: BodyLocation.Storage(row))
             body.draftDigest = try row.blobOrNil("digest_document").map { try documents.decode(DraftDigest.self, $0) }
             return (id: row.integer("id"), body: body)
         }
         guard var body = found?.body, let id = found?.id else { return nil }
-        if body.place == nil { body.place = .objects(try objects(ofBody: id, db)) }
+        if body.storage == nil { body.storage = .objects(try objects(ofBody: id, db)) }
         return body
     }
 
     func bodyLocation(_ id: Int64, _ db: Connection) throws -> BodyLocation? {
         let found = try db.first("SELECT bytes, file, length, digest, media_type FROM body WHERE id = ?1", id) { row in
             (
-                place: BodyLocation.Place(row), length: row.integer("length"), digest: row.text("digest"),
+                storage: BodyLocation.Storage(row), length: row.integer("length"), digest: row.text("digest"),
                 mediaType: row.textOrNil("media_type")
             )
         }
         guard let found else { return nil }
         return BodyLocation(
-            place: try found.place ?? .objects(objects(ofBody: id, db)), length: found.length, digest: found.digest,
+            storage: try found.storage ?? .objects(objects(ofBody: id, db)), length: found.length, digest: found.digest,
             mediaType: found.mediaType)
     }
 
@@ -253,17 +253,17 @@ extension Store.Files {
 }
 
 extension BodyRecord {
-    init(_ row: Row, app: AppID, place: BodyLocation.Place?) {
+    init(_ row: Row, app: AppID, storage: BodyLocation.Storage?) {
         self.init(
             publicId: row.text("public_id"), app: app, isComplete: row.bool("complete"), length: row.integer("length"),
             expectedLength: row.integerOrNil("expected_length"), digest: row.textOrNil("digest"),
-            mediaType: row.textOrNil("media_type"), place: place, uses: row.integer("uses"),
+            mediaType: row.textOrNil("media_type"), storage: storage, uses: row.integer("uses"),
             createdAt: row.time("created_at"), expiresAt: row.timeOrNil("expires_at"))
     }
 }
 
-extension BodyLocation.Place {
-    /// The place in the columns `file` and `bytes`; `nil` if both are null.
+extension BodyLocation.Storage {
+    /// The storage by the columns `file` and `bytes`; `nil` if both are null.
     init?(_ row: Row) {
         if let file = row.textOrNil("file") {
             self = .file(file)

@@ -16,7 +16,7 @@ extension Store.Files {
             ) { row in
                 let record = try ContentRecord(row, expiresAt: row.timeOrNil("expires_at"))
                 let object = row.textOrNil("object").map { StoredObject(key: $0, length: record.length) }
-                return ContentLocation(record: record, place: object.map { .objects([$0]) } ?? .init(row))
+                return ContentLocation(record: record, storage: object.map { .objects([$0]) } ?? .init(row))
             }
             guard let found else { throw DomainError.notFound }
             return found

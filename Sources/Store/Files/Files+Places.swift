@@ -66,7 +66,7 @@ extension Store.Files {
     /// - Returns: `nil` for a content that was moved elsewhere.
     func refer(to content: NewContent, _ app: AppID, _ transaction: Transaction) throws -> StoredPlace? {
         let own: StoredPlace
-        switch content.place {
+        switch content.storage {
         case .moved: return nil
         case .bytes(let bytes): return StoredPlace(bytes: bytes)
         case .file(let path): own = StoredPlace(file: path)
@@ -112,7 +112,7 @@ extension Store.Files {
 
     /// Whether the bytes of a content still exist: an entry of the cache may have gone since it was read.
     func isStored(_ content: NewContent?, _ db: Connection) throws -> Bool {
-        guard case .cached(let row)? = content?.place else { return true }
+        guard case .cached(let row)? = content?.storage else { return true }
         return try place(ofCached: row, db) != nil
     }
 }
@@ -124,7 +124,7 @@ extension Settlement {
         if case .completed(_, _, let content?) = verdict { contents.append(content) }
         if let landing { contents.append(landing.content) }
         return contents.filter {
-            switch $0.place {
+            switch $0.storage {
             case .file, .object: true
             case .bytes, .cached, .moved: false
             }

@@ -47,17 +47,17 @@ package struct LaneConditions: OptionSet, Hashable, Sendable {
 /// The position of the scheduler in the queue. A round visits every app, or the next of many.
 package struct QueueCursor: Hashable, Sendable {
     /// A position in an app's lanes, which are ordered by origin, then by the time of their last turn.
-    struct Place: Hashable, Sendable {
+    struct Position: Hashable, Sendable {
         var origin = ""
         var servedAt = Int64.min
         var lane = Int64.min
 
-        static func behind(_ origin: String) -> Place { Place(origin: origin, servedAt: .max, lane: .max) }
+        static func behind(_ origin: String) -> Position { Position(origin: origin, servedAt: .max, lane: .max) }
     }
 
     var lastApp: Int64 = 0
     /// The position at which the next visit of an app begins, if not at its first lane.
-    var places: [Int64: Place] = [:]
+    var positions: [Int64: Position] = [:]
     /// Apps whose lanes have all been visited since the start of the round.
     var seen: Set<Int64> = []
     /// Whether this round left lanes of an app unvisited.
@@ -68,7 +68,7 @@ package struct QueueCursor: Hashable, Sendable {
     package init() {}
 
     /// Whether a round begins here.
-    package var isAtStart: Bool { lastApp == 0 && places.isEmpty && seen.isEmpty && !isPartial }
+    package var isAtStart: Bool { lastApp == 0 && positions.isEmpty && seen.isEmpty && !isPartial }
 
     fileprivate mutating func begin() {
         let apps = foundApps
@@ -173,9 +173,9 @@ extension Store.Tasks {
         cursor.foundApps = apps
         for (window, rows) in (known + new).sorted(by: { $0.0.app < $1.0.app }) {
             let app = window.app
-            let place = try sift(rows, of: window, atMost: share, through: sieve, db, into: &queue.lanes)
-            cursor.places[app] = place
-            if place == nil { cursor.seen.insert(app) }
+            let position = try sift(rows, of: window, atMost: share, through: sieve, db, into: &queue.lanes)
+            cursor.positions[app] = position
+            if position == nil { cursor.seen.insert(app) }
             if !cursor.seen.contains(app) { cursor.isPartial = true }
         }
         let isWhole = apps.count < Self.appWindow && !cursor.isPartial
@@ -202,7 +202,7 @@ extension Store.Tasks {
     /// The next lanes of an app, from a position.
     fileprivate struct LaneWindow {
         var app: Int64
-        var place: QueueCursor.Place
+        var position: QueueCursor.Position
         var limit: Int
     }
 
@@ -214,7 +214,7 @@ extension Store.Tasks {
 
     private func windows(of apps: [Int64], after cursor: QueueCursor) -> [LaneWindow] {
         let limit = min(share(of: apps.count), Self.lanesAtFirst)
-        return apps.map { LaneWindow(app: $0, place: cursor.places[$0] ?? QueueCursor.Place(), limit: limit) }
+        return apps.map { LaneWindow(app: $0, position: cursor.positions[$0] ?? QueueCursor.Position(), limit: limit) }
     }
 
     private func askLanes(in windows: [LaneWindow], _ db: Connection) throws -> Asked<PlacedLane> {
@@ -233,7 +233,7 @@ extension Store.Tasks {
             """,
             windows.map { window in
                 [
-                    window.app, window.place.origin, window.place.servedAt, window.place.lane, window.limit,
+                    window.app, window.position.origin, window.position.servedAt, window.position.lane, window.limit,
                     LaneConditions.discretionary.rawValue,
                 ]
             }
@@ -246,7 +246,7 @@ extension Store.Tasks {
     private func sift(
         _ rows: [PlacedLane], of window: LaneWindow, atMost count: Int, through sieve: SharedSieve,
         _ db: Connection, into lanes: inout [QueuedLane]
-    ) throws -> QueueCursor.Place? {
+    ) throws -> QueueCursor.Position? {
         var (rows, window, left) = (rows, window, count)
         var (origin, room) = (String?.none, 0)
         while true {
@@ -256,17 +256,17 @@ extension Store.Tasks {
                 if lane.origin != origin { (origin, room) = (lane.origin, sieve.room(lane)) }
                 isClosed = room <= 0
                 if isClosed {
-                    window.place = .behind(lane.origin)
+                    window.position = .behind(lane.origin)
                     break
                 }
-                window.place = QueueCursor.Place(origin: lane.origin, servedAt: servedAt, lane: lane.id)
+                window.position = QueueCursor.Position(origin: lane.origin, servedAt: servedAt, lane: lane.id)
                 if let lane = sieve.lane(lane) {
                     lanes.append(lane)
                     room -= 1
                 }
             }
             if !isClosed, rows.count < window.limit { return nil }
-            guard left > 0 else { return window.place }
+            guard left > 0 else { return window.position }
             window.limit = min(left, isClosed ? Self.lanesAtFirst : window.limit * 4)
             rows = try askLanes(in: [window], db).get()[0]
         }

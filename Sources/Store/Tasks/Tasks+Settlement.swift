@@ -4,7 +4,7 @@ import SQL
 
 /// The content of a finished task.
 package struct NewContent: Sendable {
-    package enum Place: Sendable {
+    package enum Storage: Sendable {
         /// Up to 64 KiB, kept in the database.
         case bytes([UInt8])
         /// A file below the data folder, synced and renamed already.
@@ -17,12 +17,12 @@ package struct NewContent: Sendable {
         case moved
     }
 
-    package var place: Place
+    package var storage: Storage
     package var length: Int64
     package var digest: ContentDigest
 
-    package init(place: Place, length: Int64, digest: ContentDigest) {
-        self.place = place
+    package init(storage: Storage, length: Int64, digest: ContentDigest) {
+        self.storage = storage
         self.length = length
         self.digest = digest
     }
@@ -348,14 +348,14 @@ extension Settlement {
     /// Files that are orphaned if the settlement is stale or cannot be stored.
     package var files: [String] {
         var files: Set<String> = []
-        if case .completed(_, _, let content?) = verdict, case .file(let path) = content.place { files.insert(path) }
-        if let landing, case .file(let path) = landing.content.place { files.insert(path) }
+        if case .completed(_, _, let content?) = verdict, case .file(let path) = content.storage { files.insert(path) }
+        if let landing, case .file(let path) = landing.content.storage { files.insert(path) }
         return Array(files)
     }
 
     /// The object in the bucket of contents that is orphaned in the same cases.
     var object: String? {
-        guard case .completed(_, _, let content?) = verdict, case .object(let key) = content.place else { return nil }
+        guard case .completed(_, _, let content?) = verdict, case .object(let key) = content.storage else { return nil }
         return key
     }
 }

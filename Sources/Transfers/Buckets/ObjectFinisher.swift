@@ -47,7 +47,7 @@ struct ObjectFinisher: Sendable {
 
     /// The task's content: the object, or nothing if the object belongs to the app.
     private func content(_ length: Int64, _ digest: ContentDigest) -> NewContent {
-        NewContent(place: destination.isContent ? .object(key) : .moved, length: length, digest: digest)
+        NewContent(storage: destination.isContent ? .object(key) : .moved, length: length, digest: digest)
     }
 
     /// Writes a content of one part.

@@ -28,7 +28,7 @@ final class ObjectWriter: Sendable {
         var upload: MultipartUpload?
     }
 
-    private enum Command: Sendable {
+    private enum Input: Sendable {
         case part(ContentPart)
         /// No part follows except this one.
         case finish(last: ContentPart?)
@@ -41,7 +41,7 @@ final class ObjectWriter: Sendable {
     private let disk: DiskQueue
     private let clock: Clock
     private let mediaType: String?
-    private let inbox: Inbox<Command>
+    private let inbox: Inbox<Input>
     private let tell: @Sendable (News) -> Void
 
     /// - Parameters:
@@ -76,8 +76,8 @@ final class ObjectWriter: Sendable {
     func run(goingOnWith upload: MultipartUpload?, _ algorithms: Set<DigestAlgorithm>) async {
         var state = State(upload, algorithms)
         while true {
-            for command in inbox.take() {
-                switch command {
+            for input in inbox.take() {
+                switch input {
                 case .part(let part): await write(part, &state)
                 case .finish(let last):
                     if let last { await write(last, isLast: true, &state) }

@@ -127,7 +127,7 @@ extension Settlement.Verdict {
     /// Whether the partial file was moved to its place, and not copied to the bucket of contents.
     var hasMovedFile: Bool {
         guard case .completed(_, _, let content?) = self else { return false }
-        if case .object = content.place { return false }
+        if case .object = content.storage { return false }
         return true
     }
 

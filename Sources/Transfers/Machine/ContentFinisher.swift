@@ -23,7 +23,7 @@ struct ContentFinisher: Sendable {
         case .none: return .completed(outcome, result, nil)
         case .bytes(let bytes, let digest) where !moves(specification, outcome):
             let content = NewContent(
-                place: .bytes(bytes), length: Int64(bytes.count),
+                storage: .bytes(bytes), length: Int64(bytes.count),
                 digest: ContentDigest(algorithm: .sha256, value: digest.hexadecimal))
             return .completed(outcome, result, content)
         case .bytes, .partialFile, .existingFile, .object, .stored: return nil
@@ -67,11 +67,11 @@ struct ContentFinisher: Sendable {
             let object = try await contents.put(
                 folder.open(partial), as: contents.newKey(of: task.id), of: task.id, store, folder.disk)
             return .completed(
-                outcome, result, NewContent(place: .object(object.key), length: length, digest: record))
+                outcome, result, NewContent(storage: .object(object.key), length: length, digest: record))
         }
         let path = folder.content(task.id.rawValue)
         try await folder.move(partial, to: path)
-        return .completed(outcome, result, NewContent(place: .file(path), length: length, digest: record))
+        return .completed(outcome, result, NewContent(storage: .file(path), length: length, digest: record))
     }
 
     /// Finishes a task with bytes that are stored for another one. A destination gets a copy of them.
@@ -87,10 +87,10 @@ struct ContentFinisher: Sendable {
         }
         guard moves(task.specification, outcome), let destination = task.specification.destination else {
             return .completed(
-                outcome, result, NewContent(place: .cached(stored.row), length: stored.length, digest: digest))
+                outcome, result, NewContent(storage: .cached(stored.row), length: stored.length, digest: digest))
         }
         let partial = folder.partial(task.id.rawValue)
-        switch stored.place {
+        switch stored.storage {
         case .bytes(let bytes): try await folder.write(bytes, to: partial)
         case .file(let path): try await folder.copy(path, to: partial)
         case .objects: return .interrupted(task.progress)
@@ -99,7 +99,7 @@ struct ContentFinisher: Sendable {
     }
 
     private func digest(of stored: StoredResponse, _ algorithm: DigestAlgorithm) async throws -> String {
-        switch stored.place {
+        switch stored.storage {
         case _ where algorithm == .sha256: stored.digest
         case .bytes(let bytes): Digest.of(bytes, algorithm).hexadecimal
         case .file(let path): try await folder.digest(path, [algorithm])[algorithm]?.hexadecimal ?? ""
@@ -118,7 +118,7 @@ struct ContentFinisher: Sendable {
         switch source {
         case .bytes(let bytes, let digest):
             return NewContent(
-                place: .bytes(bytes), length: Int64(bytes.count),
+                storage: .bytes(bytes), length: Int64(bytes.count),
                 digest: ContentDigest(algorithm: .sha256, value: digest.hexadecimal))
         case .partialFile(let length, let digest) where !digest.isEmpty:
             let partial = folder.partial(task.id.rawValue)
@@ -128,11 +128,11 @@ struct ContentFinisher: Sendable {
                 try await folder.copy(partial, to: shared)
             }
             return NewContent(
-                place: .file(shared), length: length,
+                storage: .file(shared), length: length,
                 digest: ContentDigest(algorithm: .sha256, value: digest.hexadecimal))
         case .stored(let stored):
             return NewContent(
-                place: .cached(stored.row), length: stored.length,
+                storage: .cached(stored.row), length: stored.length,
                 digest: ContentDigest(algorithm: .sha256, value: stored.digest))
         case .none, .existingFile, .partialFile, .object: return nil
         }
@@ -286,7 +286,7 @@ struct ContentFinisher: Sendable {
 }
 
 extension PlannedMove {
-    fileprivate var content: NewContent { NewContent(place: .moved, length: length, digest: digest) }
+    fileprivate var content: NewContent { NewContent(storage: .moved, length: length, digest: digest) }
 }
 
 /// The digest of the content is not the expected one.

@@ -123,7 +123,7 @@ extension Transfer {
 
     private func body(_ folder: DataFolder, _ contents: ContentsBucket?) -> ExchangeBody {
         guard let body = task.body else { return .none }
-        switch body.place {
+        switch body.storage {
         case .bytes(let bytes): return .bytes(bytes)
         case .file(let path): return .file(path: folder.absolute(path), offset: 0, length: body.length)
         case .objects(let objects):

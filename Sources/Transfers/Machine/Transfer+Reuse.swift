@@ -24,7 +24,7 @@ struct Sharing: Sendable {
     func landing(of verdict: Settlement.Verdict, _ content: NewContent? = nil) -> Landing? {
         guard case .completed(_, _, let own?) = verdict else { return nil }
         let shared = content ?? own
-        if case .moved = shared.place { return nil }
+        if case .moved = shared.storage { return nil }
         return Landing(cached, key, isReusable: isReusable, content: shared)
     }
 }
@@ -83,7 +83,7 @@ extension Transfer {
 
     /// Whether the stored bytes can become the content here. An object is neither copied nor digested once more.
     private func canServe(_ stored: StoredResponse) -> Bool {
-        guard case .objects = stored.place else { return true }
+        guard case .objects = stored.storage else { return true }
         return specification.destination == nil && specification.expectedDigest?.algorithm ?? .sha256 == .sha256
     }
 

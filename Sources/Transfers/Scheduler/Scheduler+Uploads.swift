@@ -21,7 +21,7 @@ extension Scheduler {
         guard let task = try? await store.tasks.read(id), let progress = task.result?.progress,
             let length = task.specification.bodyLength, let session = try? await known(task.session)
         else { return }
-        let body = BodyLocation(place: .bytes([]), length: length, digest: "")
+        let body = BodyLocation(storage: .bytes([]), length: length, digest: "")
         let claimed = ClaimedTask(
             id: id, session: task.session, app: task.app, number: task.number, lane: 0,
             specification: task.specification, progress: progress, body: body, resourceDeadline: nil)

@@ -64,13 +64,13 @@ extension StringMap.Rule {
     static func headers(forDownload: Bool) -> Self {
         StringMap.Rule(
             names: .headerName(forDownload: forDownload), values: .headerValue, maximumCount: maximumHeaderCount
-        ) { map, place in
+        ) { map, position in
             if map.reduce(0, { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }) > maximumHeaderBytes {
-                place.report("Header fields have at most \(maximumHeaderBytes) bytes together.")
+                position.report("Header fields have at most \(maximumHeaderBytes) bytes together.")
             }
             var seen: Set<String> = []
             for pair in map where !seen.insert(pair.name.lowercased()).inserted {
-                place.member(pair.name).report("This header occurs twice; names are case-insensitive.")
+                position.member(pair.name).report("This header occurs twice; names are case-insensitive.")
             }
         }
     }

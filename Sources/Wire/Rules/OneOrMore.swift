@@ -9,10 +9,10 @@ public struct OneOrMore<Word: WireName>: MemberValue, Hashable, Sendable, Expres
 
     public static var kind: String { "\(Word.kind) or an array" }
 
-    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> Self? {
-        if json.stringValue != nil { return Word.read(json, nil, place).map { [$0] } }
-        guard json.elements != nil else { return place.reject(kind, json) }
-        return [Word].read(json, .count(1...Word.known.count), place).map { Self($0) }
+    public static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> Self? {
+        if json.stringValue != nil { return Word.read(json, nil, position).map { [$0] } }
+        guard json.elements != nil else { return position.reject(kind, json) }
+        return [Word].read(json, .count(1...Word.known.count), position).map { Self($0) }
     }
 
     public func write(to writer: inout JSONWriter) {

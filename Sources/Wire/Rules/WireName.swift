@@ -24,11 +24,11 @@ extension WireName {
     public static var kind: String { String.kind }
     public static var kinds: String? { String.kinds }
 
-    public static func read(_ json: JSON, _ rule: Rule?, _ place: Place) -> Self? {
-        guard let text = json.stringValue else { return place.reject(kind, json) }
+    public static func read(_ json: JSON, _ rule: Rule?, _ position: JSONPosition) -> Self? {
+        guard let text = json.stringValue else { return position.reject(kind, json) }
         let word = Self(rawValue: text)
-        if place.mode == .strict, !word.isKnown {
-            place.report("This must be one of: " + known.map(\.rawValue).joined(separator: ", ") + ".")
+        if position.mode == .strict, !word.isKnown {
+            position.report("This must be one of: " + known.map(\.rawValue).joined(separator: ", ") + ".")
         }
         return word
     }

@@ -14,16 +14,16 @@ public enum FetchInterval: Sendable, Hashable {
 extension FetchInterval: MemberValue {
     public static var kind: String { "\"never\", \"minimum\" or at least 900 seconds" }
 
-    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> FetchInterval? {
+    public static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> FetchInterval? {
         switch json {
         case .string("never"): return .never
         case .string("minimum"): return .minimum
         default:
             let seconds = json.numberValue
-            if let seconds, place.mode == .tolerant || (shortest...315_360_000).contains(seconds) {
+            if let seconds, position.mode == .tolerant || (shortest...315_360_000).contains(seconds) {
                 return .seconds(seconds)
             }
-            place.report("This must be \(kind).")
+            position.report("This must be \(kind).")
             return nil
         }
     }

@@ -38,13 +38,13 @@ public enum RetryPolicy: Sendable, Hashable {
 extension RetryPolicy: MemberValue {
     public static var kind: String { "\"robust\", \"apple\" or an object with the settings" }
 
-    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> RetryPolicy? {
+    public static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> RetryPolicy? {
         switch json {
         case .string("apple"): return .apple
         case .string("robust"): return .robust
-        case .object: return Settings.read(json, nil, place).map(RetryPolicy.custom)
+        case .object: return Settings.read(json, nil, position).map(RetryPolicy.custom)
         default:
-            place.report("This must be \(kind).")
+            position.report("This must be \(kind).")
             return nil
         }
     }

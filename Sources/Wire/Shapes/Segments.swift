@@ -12,11 +12,11 @@ public enum Segments: Sendable, Hashable {
 extension Segments: MemberValue {
     public static var kind: String { "a number from 1 to 16, or \"auto\"" }
 
-    public static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> Segments? {
+    public static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> Segments? {
         if case .string("auto") = json { return .auto }
         let count = json.integerValue.flatMap { Int(exactly: $0) }
-        if let count, place.mode == .tolerant || (1...16).contains(count) { return .count(count) }
-        place.report("This must be \(kind).")
+        if let count, position.mode == .tolerant || (1...16).contains(count) { return .count(count) }
+        position.report("This must be \(kind).")
         return nil
     }
 

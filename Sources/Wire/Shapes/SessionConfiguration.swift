@@ -163,9 +163,9 @@ private struct StallInterval: MemberValue {
 
     var seconds: Double?
 
-    static func read(_ json: JSON, _ rule: Never?, _ place: Place) -> StallInterval? {
+    static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> StallInterval? {
         if json.isNull { return StallInterval(seconds: nil) }
-        return Double.read(json, 1...315_360_000, place).map { StallInterval(seconds: $0) }
+        return Double.read(json, 1...315_360_000, position).map { StallInterval(seconds: $0) }
     }
 
     func write(to writer: inout JSONWriter) { writer.value(seconds) }

@@ -29,10 +29,10 @@ extension StatusCodes: MemberValue {
     public static var kind: String { "a status code or a range of them" }
     public static var kinds: String? { "status codes and ranges of them" }
 
-    public static func read(_ json: JSON, _ rule: TextRule?, _ place: Place) -> StatusCodes? {
+    public static func read(_ json: JSON, _ rule: TextRule?, _ position: JSONPosition) -> StatusCodes? {
         let text = json.integerValue.map { String($0) } ?? json.stringValue
-        guard let text else { return place.reject(kind, json) }
-        if let detail = rule?.violation(in: text) { place.report(detail) }
+        guard let text else { return position.reject(kind, json) }
+        if let detail = rule?.violation(in: text) { position.report(detail) }
         return StatusCodes(text)
     }
 

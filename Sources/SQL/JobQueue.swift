@@ -1,46 +1,46 @@
 import Base
 
-/// A queue of work for the threads that receive it, in the order of arrival.
-final class Mailbox<Item: Sendable>: Sendable {
+/// The closures that wait for the writer, in the order of arrival.
+final class JobQueue: Sendable {
     enum Delivery {
-        case items([Item])
-        /// No item arrived in time.
+        case jobs([Job])
+        /// No job arrived in time.
         case nothing
         /// Closed and empty.
         case closed
     }
 
     private struct State {
-        var items: [Item] = []
+        var jobs: [Job] = []
         var isClosed = false
 
         /// The delivery for a thread now; `nil` if the thread has to wait.
         mutating func delivery(atMost limit: Int) -> Delivery? {
-            guard !items.isEmpty else { return isClosed ? .closed : nil }
-            if items.count <= limit { return .items(items.takeAll()) }
-            defer { items.removeFirst(limit) }
-            return .items(Array(items[..<limit]))
+            guard !jobs.isEmpty else { return isClosed ? .closed : nil }
+            if jobs.count <= limit { return .jobs(jobs.takeAll()) }
+            defer { jobs.removeFirst(limit) }
+            return .jobs(Array(jobs[..<limit]))
         }
     }
 
     private let state = Monitor(State())
 
-    /// Adds an item, unless the mailbox is closed.
+    /// Adds a job, unless the queue is closed.
     ///
-    /// - Returns: Whether the item will be received.
-    func put(_ item: Item) -> Bool {
+    /// - Returns: Whether the job will be received.
+    func put(_ job: Job) -> Bool {
         let isTaken = state.withLock { state in
-            if !state.isClosed { state.items.append(item) }
+            if !state.isClosed { state.jobs.append(job) }
             return !state.isClosed
         }
         if isTaken { state.wakeOne() }
         return isTaken
     }
 
-    /// The number of items not yet received.
-    var count: Int { state.withLock { $0.items.count } }
+    /// The number of jobs not yet received.
+    var count: Int { state.withLock { $0.jobs.count } }
 
-    /// Receives at most `limit` items, and waits while there is none.
+    /// Receives at most `limit` jobs, and waits while there is none.
     ///
     /// - Parameter patience: The maximum wait; `nil` waits without limit.
     func take(atMost limit: Int, patience: Duration? = nil) -> Delivery {
@@ -48,7 +48,7 @@ final class Mailbox<Item: Sendable>: Sendable {
         return state.wait(atMost: patience) { $0.delivery(atMost: limit) } ?? .nothing
     }
 
-    /// Rejects further items. The present items are still delivered.
+    /// Rejects further jobs. The present jobs are still delivered.
     func close() {
         state.withLock { $0.isClosed = true }
         state.wakeAll()

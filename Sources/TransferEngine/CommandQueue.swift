@@ -30,7 +30,7 @@ enum ExchangeNews: Sendable {
 }
 
 /// Commands for a loop, and the descriptor that wakes it.
-final class Mailbox: Sendable {
+final class CommandQueue: Sendable {
     let wakeup: Int32
     private let commands = Locked<[LoopCommand]>([])
 
