@@ -22,6 +22,12 @@ package enum DomainError: Error, Hashable, Sendable {
     case bodyNotFound(index: Int)
     case contentNotFound(index: Int)
     case revisionMismatch
+    /// The destination and layout of a set with versions do not change.
+    case setHasVersions
+    /// The name of a version belongs to another request.
+    case setVersionExists
+    /// The version of a set has a state in which the command is not possible.
+    case setVersionState(SetVersionState)
     /// `index`: the position among several requests, if there are several.
     case storedBytesExceeded(index: Int?)
     case contentExpired

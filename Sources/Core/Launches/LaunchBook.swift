@@ -9,6 +9,11 @@ package struct LaunchBook: Hashable, Sendable {
     package var lastCompletionSeq: Int64 = 0
     /// The newest `session.didStall`.
     package var lastStallSeq: Int64 = 0
+    /// The newest `set.didPublish` and `set.didFail`.
+    package var lastPublicationSeq: Int64 = 0
+    package var lastSetFailureSeq: Int64 = 0
+    /// Versions of sets that may still be published: the launch waits for them.
+    package var versionsInFlight: Int64 = 0
     /// The last event that an exhausted launch covered.
     package var exhaustedSeq: Int64 = 0
     /// The open launch, which prevents another one.
@@ -30,6 +35,9 @@ package struct LaunchBook: Hashable, Sendable {
         rule.exhaustedThroughSeq = exhaustedSeq
         rule.lastCompletionSeq = lastCompletionSeq
         rule.lastStallSeq = lastStallSeq
+        rule.lastPublicationSeq = lastPublicationSeq
+        rule.lastSetFailureSeq = lastSetFailureSeq
+        rule.versionsInFlight = versionsInFlight
         rule.unfinishedTasks = unfinishedTasks
         rule.notBefore = notBefore
         return rule

@@ -9,6 +9,8 @@ package struct LaunchRule: Hashable, Sendable {
         package static let authenticationRequired = Reasons(rawValue: 2)
         package static let delayedRequestReady = Reasons(rawValue: 4)
         package static let tasksStalled = Reasons(rawValue: 8)
+        package static let setPublished = Reasons(rawValue: 16)
+        package static let setFailed = Reasons(rawValue: 32)
     }
 
     package enum Verdict: Hashable, Sendable {
@@ -37,6 +39,11 @@ package struct LaunchRule: Hashable, Sendable {
     package var lastCompletionSeq: Int64 = 0
     /// Tasks that are running or canceling; suspended ones do not count.
     package var unfinishedTasks: Int64 = 0
+    /// Versions of sets that may still be published.
+    package var versionsInFlight: Int64 = 0
+    /// The newest `set.didPublish` and `set.didFail`; 0 for none.
+    package var lastPublicationSeq: Int64 = 0
+    package var lastSetFailureSeq: Int64 = 0
     /// The newest event of an unanswered challenge, and of an unanswered delayed request; 0 for none.
     package var unansweredChallengeSeq: Int64 = 0
     package var unansweredDelayedRequestSeq: Int64 = 0
@@ -62,7 +69,11 @@ package struct LaunchRule: Hashable, Sendable {
     package var reasons: Reasons {
         let known = max(acknowledgedSeq, exhaustedThroughSeq)
         var reasons: Reasons = []
-        if lastCompletionSeq > known, unfinishedTasks == 0 { reasons.insert(.tasksFinished) }
+        if unfinishedTasks == 0, versionsInFlight == 0 {
+            if lastCompletionSeq > known { reasons.insert(.tasksFinished) }
+            if lastPublicationSeq > known { reasons.insert(.setPublished) }
+            if lastSetFailureSeq > known { reasons.insert(.setFailed) }
+        }
         if unansweredChallengeSeq > known { reasons.insert(.authenticationRequired) }
         if unansweredDelayedRequestSeq > known { reasons.insert(.delayedRequestReady) }
         if lastStallSeq > known { reasons.insert(.tasksStalled) }

@@ -9,6 +9,8 @@ package enum EventKind: String, Sendable, CaseIterable {
     case didFinishCollectingMetrics = "task.didFinishCollectingMetrics"
     case didComplete = "task.didComplete"
     case didStall = "session.didStall"
+    case didPublish = "set.didPublish"
+    case didFailToPublish = "set.didFail"
     case didFinishEvents = "session.didFinishEvents"
     case didBecomeInvalid = "session.didBecomeInvalid"
 }
@@ -45,6 +47,8 @@ package struct EventRecord: Sendable {
         case metrics(TaskResult, createdAt: Timestamp, completedAt: Timestamp)
         case completed(Outcome, TaskResult)
         case stalled(SessionStall)
+        case published(SetPublication)
+        case failedToPublish(SetFailures)
         case finishedEvents(launchId: String)
         case becameInvalid
     }

@@ -45,20 +45,6 @@ package struct SetAmount: Hashable, Sendable {
     package init() {}
 }
 
-package struct SetFailure: Hashable, Sendable {
-    /// `nil` if the list of files could not be made, or the files not published.
-    package var path: String?
-    /// The task of the file, within the version's session.
-    package var task: Int64?
-    package var detail: String
-
-    package init(path: String?, task: Int64? = nil, detail: String) {
-        self.path = path
-        self.task = task
-        self.detail = detail
-    }
-}
-
 package struct SetVersionRecord: Sendable {
     package var id: SetVersionID
     /// `sver_…`

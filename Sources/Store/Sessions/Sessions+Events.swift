@@ -98,6 +98,10 @@ extension Store.Sessions {
             return .completed(try row.value("outcome"), try results.result(in: row))
         case .didStall:
             return .stalled(try documents.decode(SessionStall.self, row.blob("data")))
+        case .didPublish:
+            return .published(try documents.decode(SetPublication.self, row.blob("data")))
+        case .didFailToPublish:
+            return .failedToPublish(try documents.decode(SetFailures.self, row.blob("data")))
         case .didFinishEvents:
             return .finishedEvents(launchId: String(decoding: row.blob("data"), as: UTF8.self))
         case .didBecomeInvalid:
