@@ -2,7 +2,6 @@ import Base
 package import Core
 import Files
 import Store
-package import Transfers
 
 /// A change of a set's configuration; `nil` leaves a member as it is.
 package struct SetChange: Sendable {
