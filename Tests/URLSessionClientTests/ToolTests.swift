@@ -185,9 +185,8 @@ struct ToolTests {
     @Test func `The lines of a version are URLs, URLs with paths, or JSON`() throws {
         let plain = try VersionOrder.files("http://h/a%20b?x\n\nhttp://h/c\td/e\n", of: "f")
         #expect(plain.map(\.path) == ["a b", "d/e"] && plain.map(\.request.url) == ["http://h/a%20b?x", "http://h/c"])
-        let json = try VersionOrder.files(
-            #"\n{"path":"a","request":{"url":"http://h/a"},"length":3}\n"#
-                .replacing("\\n", with: "\n"), of: "f")
+        let line = #"{"path":"a","request":{"url":"http://h/a"},"length":3}"#
+        let json = try VersionOrder.files("\n\(line)\n", of: "f")
         #expect(json.first?.length == 3 && json.count == 1)
         for (text, said) in [
             ("http://h/", "f, line 1"), ("{}", "f, line 1"),
