@@ -335,7 +335,7 @@ extension Store.Sets {
 }
 
 /// The state of a file at rest.
-enum SetFileState: String {
+enum SetFileState: String, CaseIterable {
     case listed, fetching, kept, failed
 }
 
