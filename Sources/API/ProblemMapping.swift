@@ -37,10 +37,8 @@ extension Problem {
 
     fileprivate init(_ refused: Metalink.Refused) {
         switch refused {
-        case .malformed(let error):
-            self.init(
-                .malformedJSON, "The Metalink document is not well-formed at byte \(error.offset): \(error.detail)")
-        case .invalid(let detail): self.init(.invalidValue, detail)
+        case .malformed: self.init(.malformedJSON, refused.detail)
+        case .invalid: self.init(.invalidValue, refused.detail)
         }
     }
 
