@@ -43,7 +43,7 @@ extension Service {
         } catch let error as SetExpansionError {
             try await fail(version.id, error.detail)
         } catch let error as SetPathCollision {
-            try await fail(version.id, "The list has a path twice, or as a file and as a folder: \(error.path)")
+            try await fail(version.id, "The list has \(error.path) and \(error.other).")
         } catch DomainError.contentExpired {
             try await fail(version.id, "The list was removed before it was read.")
         }
