@@ -37,10 +37,8 @@ extension Problem {
 
     fileprivate init(_ refused: Metalink.Refused) {
         switch refused {
-        case .malformed(let error):
-            self.init(
-                .malformedJSON, "The Metalink document is not well-formed at byte \(error.offset): \(error.detail)")
-        case .invalid(let detail): self.init(.invalidValue, detail)
+        case .malformed: self.init(.malformedJSON, refused.detail)
+        case .invalid: self.init(.invalidValue, refused.detail)
         }
     }
 
@@ -139,6 +137,9 @@ extension Problem {
             case .storeUnavailable: Problem(.storeUnavailable, "The database cannot be reached, or took too long.")
             case .contentsUnavailable:
                 Problem(.contentsUnavailable, "The bucket of these bytes cannot be reached.")
+            case .destinationUnavailable:
+                Problem(
+                    .contentsUnavailable, "The destination does not show the version yet. The service goes on trying.")
             case .overloaded:
                 Problem(.rateLimited, "Too many large bodies are being read; try again soon.", status: 503)
             case .shuttingDown: Problem(.shuttingDown, "The service is shutting down.")

@@ -1,4 +1,5 @@
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <nettle/md5.h>
+#include <nettle/sha1.h>
 #include <nettle/sha2.h>

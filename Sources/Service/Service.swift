@@ -26,6 +26,8 @@ package enum ServiceError: Error, Hashable, Sendable {
     case storeUnavailable
     /// The bucket of contents is out of reach, or the service was started without it.
     case contentsUnavailable
+    /// The destination of a set cannot be written.
+    case destinationUnavailable
     /// So many large bodies are being received that there is no memory for another one.
     case overloaded
     case shuttingDown
@@ -67,6 +69,7 @@ package final class Service: Sendable {
     /// Bytes of files that are kept in memory until the commits of their tasks.
     let heldBytes = Locked(0)
     let damagedContents = DamagedContents()
+    let setReaders = SetReaders()
 
     var inbox: Inbox<Scheduler.Message> { outlet.inbox }
     var relauncher: RelaunchTimes { outlet.relauncher }
@@ -191,6 +194,7 @@ package final class Service: Sendable {
                 group.addTask { await self.keepBodies() }
                 group.addTask { await self.settings.contents?.fetcher.run() }
                 group.addTask { await self.sweepContents() }
+                group.addTask { await self.workOnSets() }
                 if self.store.node != nil { group.addTask { await self.watchNodes() } }
                 try await group.waitForAll()
             }

@@ -20,6 +20,7 @@ extension Store {
     package var questions: Questions { Questions(store: self) }
     package var files: Files { Files(store: self) }
     package var cache: Cache { Cache(store: self) }
+    package var sets: Sets { Sets(store: self) }
     package var nodes: Nodes { Nodes(store: self) }
     package var upkeep: Upkeep { Upkeep(store: self) }
 
@@ -44,6 +45,9 @@ extension Store {
 
     /// Responses that tasks of an app reuse, and transfers that they share.
     package struct Cache: Face { let store: Store }
+
+    /// Sets of files, their versions, and the work on them.
+    package struct Sets: Face { let store: Store }
 
     /// The processes that share the store.
     package struct Nodes: Face { let store: Store }

@@ -1,5 +1,5 @@
-import Core
-import Wire
+package import Core
+package import Wire
 
 // Each term occurs here twice, for reading and for writing.
 
@@ -119,7 +119,7 @@ extension PieceDigests {
 }
 
 extension Pieces {
-    init(_ core: PieceDigests) {
+    package init(_ core: PieceDigests) {
         self.init(
             length: core.length, algorithm: ContentDigest.Algorithm(rawValue: core.algorithm.rawValue),
             values: core.values)

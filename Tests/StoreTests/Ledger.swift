@@ -8,7 +8,7 @@ struct Ledger {
     /// The inconsistencies in words; empty if there are none.
     static func faults(of store: Store) async throws -> [String] {
         try await store.database.read { db in
-            try sessions(db) + lanes(db) + apps(db) + bodies(db) + clocks(db) + events(db) + caches(db)
+            try sessions(db) + lanes(db) + apps(db) + bodies(db) + clocks(db) + events(db) + caches(db) + sets(db)
         }
     }
 
@@ -69,6 +69,7 @@ struct Ledger {
                 SELECT * FROM (SELECT a.id, a.stored_bytes, \
                 CAST((SELECT coalesce(sum(length), 0) FROM body WHERE app = a.id) \
                 + (SELECT coalesce(sum(length), 0) FROM resume_data WHERE app = a.id AND spent = 0) \
+                + (SELECT coalesce(sum(length), 0) FROM set_file WHERE app = a.id AND state = 'kept') \
                 + (SELECT coalesce(sum(c.length), 0) FROM content c JOIN session s ON s.id = c.session \
                 WHERE s.app = a.id AND c.expired = 0) AS BIGINT) AS counted FROM app a) AS apps \
                 WHERE stored_bytes <> counted
@@ -88,6 +89,30 @@ struct Ledger {
             }
     }
 
+    private static func sets(_ db: Connection) throws -> [String] {
+        try db.all(
+            """
+            SELECT * FROM (SELECT v.id, v.files, v.open_files, v.fetched_files + v.reused_files AS kept, v.failed_files, \
+            v.fetched_bytes + v.reused_bytes AS bytes, \
+            (SELECT count(*) FROM set_file WHERE version = v.id) AS all_files, \
+            (SELECT count(*) FROM set_file WHERE version = v.id AND state IN ('listed', 'fetching')) AS still_open, \
+            (SELECT count(*) FROM set_file WHERE version = v.id AND state = 'kept') AS have, \
+            (SELECT count(*) FROM set_file WHERE version = v.id AND state = 'failed') AS failed, \
+            CAST((SELECT coalesce(sum(length), 0) FROM set_file WHERE version = v.id AND state = 'kept') AS BIGINT) \
+            AS sum FROM set_version v) AS versions \
+            WHERE files <> all_files OR open_files <> still_open OR kept <> have OR failed_files <> failed OR bytes <> sum
+            """
+        ) { row in "version \(row.integer(0)): \((1...10).map { row.integer(.position($0)) })" }
+            + db.all(
+                """
+                SELECT * FROM (SELECT s.id, s.versions_in_flight, (SELECT count(*) FROM set_version \
+                WHERE session = s.id AND name IS NOT NULL AND state IN \
+                ('expanding', 'fetching', 'verifying', 'publishing')) AS counted \
+                FROM session s WHERE s.forgotten = 0) AS sessions WHERE versions_in_flight <> counted
+                """
+            ) { "session \($0.integer(0)): \($0.integer(1)) versions in flight, counted \($0.integer(2))" }
+    }
+
     /// Entries, their weight, and the bytes that several rows of an app refer to.
     private static func caches(_ db: Connection) throws -> [String] {
         try db.all(
@@ -97,7 +122,8 @@ struct Ledger {
             CAST((SELECT coalesce(sum(length + ?1), 0) FROM cached WHERE app = a.id) AS BIGINT) AS weighed, \
             CAST((SELECT coalesce(sum(length), 0) FROM (SELECT length * (count(*) - 1) AS length \
             FROM (SELECT coalesce(file, object) AS place, length FROM content WHERE app = a.id UNION ALL \
-            SELECT coalesce(file, object) AS place, length FROM cached WHERE app = a.id) AS places \
+            SELECT coalesce(file, object) AS place, length FROM cached WHERE app = a.id UNION ALL \
+            SELECT coalesce(file, object) AS place, length FROM set_file WHERE app = a.id) AS places \
             WHERE place IS NOT NULL GROUP BY place, length) AS shared) AS BIGINT) AS shared \
             FROM app a LEFT JOIN cache k ON k.app = a.id) AS caches \
             WHERE entries <> counted OR bytes <> weighed OR shared_bytes <> shared

@@ -45,6 +45,8 @@ import Testing
             of: app.id, session: nil, states: [], kinds: [], after: 0, limit: 10)
         #expect(launches.map(\.launch.kind) == [.handleEvents])
         #expect(try await fixture.claim().map(\.id) == [tasks[2].id])
+        let sets = try await store.sets.list(of: app.id, ListSpan(), after: 0, limit: 10)
+        #expect(sets.map(\.name) == (version >= 19 ? ["set"] : []))
     }
 
     @Test func `The schema accepts every word that the program writes`() async throws {
@@ -66,7 +68,7 @@ import Testing
         #expect(
             words("state") == [
                 all(SessionState.Phase.self), all(TaskState.self), all(LaunchState.Phase.self),
-                all(QuestionState.Phase.self),
+                all(QuestionState.Phase.self), all(SetVersionState.self), all(SetFileState.self),
             ])
         #expect(
             words("kind") == [

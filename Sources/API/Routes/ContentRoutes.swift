@@ -48,8 +48,10 @@ extension Call {
     /// - Parameters:
     ///   - tag: The entity tag of the content.
     ///   - fields: Of the response with all bytes.
+    ///   - hold: Keeps the content from being removed while it is sent.
     func response(
-        of source: ContentSource, length: Int64, _ tag: String, _ fields: [(String, String)]
+        of source: ContentSource, length: Int64, _ tag: String, _ fields: [(String, String)],
+        holding hold: SetReaders.Hold? = nil
     ) async throws -> HTTPResponse {
         // With If-Range or several lines of Range, the whole is always a correct response (RFC 9110 section 14.2).
         let selected = ByteRange.select(
@@ -57,11 +59,11 @@ extension Call {
         switch selected {
         case .whole:
             return HTTPResponse(
-                status: 200, headers: fields, body: try await body(of: source, from: 0, length: length))
+                status: 200, headers: fields, body: try await body(of: source, from: 0, length: length, hold))
         case .part(let first, let last):
             return HTTPResponse(
                 status: 206, headers: fields + [("Content-Range", "bytes \(first)-\(last)/\(length)")],
-                body: try await body(of: source, from: first, length: last - first + 1))
+                body: try await body(of: source, from: first, length: last - first + 1, hold))
         case .unsatisfiable: return unsatisfiable(length)
         }
     }
@@ -98,13 +100,18 @@ extension Call {
         return HTTPResponse(status: 307, headers: [("Location", address), ("Cache-Control", "no-store")])
     }
 
-    private func body(of source: ContentSource, from offset: Int64, length: Int64) async throws -> HTTPResponseBody {
+    private func body(
+        of source: ContentSource, from offset: Int64, length: Int64, _ hold: SetReaders.Hold?
+    ) async throws -> HTTPResponseBody {
         switch source {
         case .here(let bytes): return try bytes.body(from: offset, length: length)
         case .bucket where request.method == "HEAD": return .sized(length: length) { _ in }
         case .bucket(let objects):
             let reading = try await service.read(objects, offset..<(offset + length))
-            return .sized(length: length) { writer in try await reading.copy { try await writer.write($0) } }
+            return .sized(length: length) { writer in
+                defer { withExtendedLifetime(hold) {} }
+                try await reading.copy { try await writer.write($0) }
+            }
         }
     }
 

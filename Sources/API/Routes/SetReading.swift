@@ -29,9 +29,9 @@ extension Call {
         var response = SpooledResponse(self)
         // All but the end of the empty list, which is the last member.
         try await response.append(Array(SetManifest(version, of: set.name).jsonBytes.dropLast(2)))
-        var (count, last): (Int64, String?) = (0, nil)
+        var (count, last): (Int64, String?) = (0, "")
         repeat {
-            let files = try await service.manifestFiles(of: version.id, after: last, limit: Self.manifestPage)
+            let files = try await service.manifestFiles(of: version.id, after: last ?? "", limit: Self.manifestPage)
             var text = files.map { Wire.SetManifestFile($0) }.jsonBytes(expecting: files.count * 512)
             if count == 0 || files.isEmpty { text.removeFirst() } else { text[0] = UInt8(ascii: ",") }
             try await response.append(Array(text.dropLast()))
@@ -59,13 +59,13 @@ extension Call {
 
     func versionFile() async throws -> HTTPResponse {
         let version = try published(await setVersion().1)
-        let (file, source) = try await service.file(parameter("path"), of: version)
+        let (file, source, hold) = try await service.file(parameter("path"), of: version)
         let tag = "\"\(file.digest.value)\""
         let name = file.path.split(separator: "/").last.map(String.init)
         var fields = ContentFields.fields(type: file.mimeType, filename: name, tag: tag)
         if let digest = file.digest.field { fields.append(("Repr-Digest", digest)) }
         if let response = try conditionalResponse(tag, fields) { return response }
-        return try await response(of: source, length: file.length, tag, fields)
+        return try await response(of: source, length: file.length, tag, fields, holding: hold)
     }
 
     // MARK: Versions that readers see

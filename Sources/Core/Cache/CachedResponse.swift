@@ -124,6 +124,8 @@ package struct CachedResponse: Shape {
         }
     }
 
+    package var hasStrongTag: Bool { fields.single("ETag")?.isStrongEntityTag ?? false }
+
     /// The response after a 304 to its ``conditions`` (sections 3.2 and 4.3.4); `nil` if the 304 is about another one.
     ///
     /// - Parameters:

@@ -112,7 +112,7 @@ package struct ResumePoint: Shape {
 
 extension HTTPFields {
     /// The value of a field; `nil` unless all its lines are byte-equal.
-    func single(_ name: String) -> String? {
+    package func single(_ name: String) -> String? {
         let all = values(name)
         guard let first = all.first, all.allSatisfy({ $0.utf8.elementsEqual(first.utf8) }) else { return nil }
         return first

@@ -15,7 +15,7 @@ package enum SetVersionState: String, Word, CaseIterable {
         case verified
         /// Readers see the version.
         case published
-        /// A newer version was published before.
+        /// A newer version was published before, or another version has the same commit.
         case overtaken
         case cancel
         /// Failed files are fetched again, and a missing list is made again.
@@ -29,7 +29,7 @@ package enum SetVersionState: String, Word, CaseIterable {
         case (.verifying, .verified): .publishing
         case (.publishing, .published): .published
         case (.expanding, .failed), (.fetching, .failed), (.verifying, .failed), (.publishing, .failed): .failed
-        case (.verifying, .overtaken), (.publishing, .overtaken): .superseded
+        case (.expanding, .overtaken), (.verifying, .overtaken), (.publishing, .overtaken): .superseded
         case (.expanding, .cancel), (.fetching, .cancel), (.verifying, .cancel), (.publishing, .cancel): .cancelled
         case (.failed, .retryFiles): .fetching
         case (.failed, .retryList): .expanding

@@ -21,6 +21,8 @@ package struct NewTask: Sendable {
     package var progress: TaskProgress?
     /// The resume data that the task spends.
     package var resumeNonce: [UInt8]?
+    /// The version of a set whose file or list the task fetches.
+    package var setVersion: SetVersionID?
     /// The identity of the request beside the specification, such as a digest of its body.
     package var fingerprint: [UInt8]
 

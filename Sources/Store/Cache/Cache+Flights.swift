@@ -113,7 +113,10 @@ extension Store.Cache {
             try db.execute("UPDATE live SET flight = ?2 WHERE task = ?1", live.id.rawValue, id)
             leads = true
         }
-        if case .revalidate = decision { return .load(confirming: found, leads: leads) }
+        // A weak validator says that the meaning is the same, not that the bytes are: too little for a file of a set.
+        if case .revalidate = decision, live.setVersion == nil || found?.cached.hasStrongTag == true {
+            return .load(confirming: found, leads: leads)
+        }
         return .load(confirming: nil, leads: leads)
     }
 

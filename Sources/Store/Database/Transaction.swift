@@ -28,6 +28,8 @@ package struct Aftermath: Sendable {
     package var completedTasks: [CompletedTask] = []
     /// Files that nothing refers to any more, relative to the data folder.
     package var filesToRemove: [String] = []
+    /// Whether a step on a set is due.
+    package var hasDueSets = false
     /// Contents that expired unacknowledged.
     package var unreadContents = 0
 
@@ -44,6 +46,7 @@ package struct Aftermath: Sendable {
         abandonedUploads += other.abandonedUploads
         completedTasks += other.completedTasks
         filesToRemove += other.filesToRemove
+        hasDueSets = hasDueSets || other.hasDueSets
         unreadContents += other.unreadContents
     }
 }
@@ -289,7 +292,7 @@ final class Transaction {
         try flushCompleted()
         try flushCounters()
         let changed = sessions.values.filter(\.isChanged)
-        for session in changed where session.counts.unfinished == 0 {
+        for session in changed where session.counts.unfinished == 0 && session.book.versionsInFlight == 0 {
             guard session.state.handle(.noTaskLeft, at: now).contains(.tellInvalid) else { continue }
             session.revision += 1
             try append(.didBecomeInvalid, to: session)

@@ -25,7 +25,8 @@ extension Store.Files {
             """
             SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE object = ?1) \
             OR EXISTS (SELECT 1 FROM body_object WHERE object_key = ?1) \
-            OR EXISTS (SELECT 1 FROM cached WHERE object = ?1)
+            OR EXISTS (SELECT 1 FROM cached WHERE object = ?1) \
+            OR EXISTS (SELECT 1 FROM set_file WHERE object = ?1)
             """, key)
     }
 
@@ -45,7 +46,8 @@ extension Store.Files {
                 """
                 SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE object IS NOT NULL) \
                 OR EXISTS (SELECT 1 FROM body_object WHERE body > 0) \
-                OR EXISTS (SELECT 1 FROM cached WHERE object IS NOT NULL)
+                OR EXISTS (SELECT 1 FROM cached WHERE object IS NOT NULL) \
+                OR EXISTS (SELECT 1 FROM set_file WHERE object IS NOT NULL)
                 """)
         }
     }
@@ -87,7 +89,8 @@ extension Store.Files {
             SELECT 0, CAST(?1 AS TEXT), CAST(?2 AS TEXT), CAST(?3 AS TEXT), CAST(?4 AS BIGINT), CAST(?4 AS BIGINT) \
             WHERE NOT EXISTS (SELECT 1 FROM content WHERE object = CAST(?2 AS TEXT)) \
             AND NOT EXISTS (SELECT 1 FROM body_object WHERE object_key = CAST(?2 AS TEXT)) \
-            AND NOT EXISTS (SELECT 1 FROM cached WHERE object = CAST(?2 AS TEXT))
+            AND NOT EXISTS (SELECT 1 FROM cached WHERE object = CAST(?2 AS TEXT)) \
+            AND NOT EXISTS (SELECT 1 FROM set_file WHERE object = CAST(?2 AS TEXT))
             """, Self.contentsBucket, key, Self.noUpload, transaction.now.milliseconds)
     }
 
@@ -147,6 +150,7 @@ extension Store.Files {
             FROM body_object AS mine WHERE body = ?1 \
             AND NOT EXISTS (SELECT 1 FROM content WHERE object = mine.object_key) \
             AND NOT EXISTS (SELECT 1 FROM cached WHERE object = mine.object_key) \
+            AND NOT EXISTS (SELECT 1 FROM set_file WHERE object = mine.object_key) \
             AND NOT EXISTS (SELECT 1 FROM body_object AS other WHERE other.object_key = mine.object_key \
             AND other.body <> mine.body)
             """, id, Self.contentsBucket, Self.noUpload, transaction.now.milliseconds)

@@ -24,40 +24,36 @@ struct PlaceKey: Hashable {
 }
 
 extension Store.Files {
-    typealias AskedPlaces = (keys: [(TaskID, String)], asked: [Asked<(app: AppID, place: StoredPlace)>])
+    typealias AskedPlaces = (keys: [(TaskID, String)], asked: Asked<(app: AppID, place: StoredPlace)>?)
 
     /// Queries whether an app has the bytes of large new contents already. Sends no query without such a content.
     func askPlaces(of settlements: [Settlement], _ db: Connection) throws -> AskedPlaces {
         let keys = settlements.flatMap { settlement in
             Set(settlement.largeContents.map(\.digest.value)).map { (settlement.task, $0) }
         }
-        guard !keys.isEmpty else { return ([], []) }
+        guard !keys.isEmpty else { return ([], nil) }
         let rows: [[(any SQLBindable)?]] = keys.map { [$0.0.rawValue, $0.1] }
         @Sendable func read(_ row: Row) -> (app: AppID, place: StoredPlace) {
             (AppID(row.integer("app")), StoredPlace(file: row.textOrNil("file"), object: row.textOrNil("object")))
         }
         return (
             keys,
-            [
-                try db.ask(
-                    """
-                    SELECT app, file, object FROM content WHERE app = (SELECT app FROM live WHERE task = ?1) \
-                    AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) LIMIT 1
-                    """, rows, read: read),
-                try db.ask(
-                    """
-                    SELECT app, file, object FROM cached WHERE app = (SELECT app FROM live WHERE task = ?1) \
-                    AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) LIMIT 1
-                    """, rows, read: read),
-            ]
+            try db.ask(
+                """
+                SELECT app, file, object FROM content WHERE app = (SELECT app FROM live WHERE task = ?1) \
+                AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) \
+                UNION ALL SELECT app, file, object FROM cached WHERE app = (SELECT app FROM live WHERE task = ?1) \
+                AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) \
+                UNION ALL SELECT app, file, object FROM set_file WHERE app = (SELECT app FROM live WHERE task = ?1) \
+                AND digest = ?2 AND state = 'kept' AND (file IS NOT NULL OR object IS NOT NULL) LIMIT 1
+                """, rows, read: read)
         )
     }
 
     func note(_ places: AskedPlaces, _ transaction: Transaction) throws {
-        for asked in places.asked {
-            for (key, found) in zip(places.keys, try asked.get()) {
-                if let found = found.first { transaction.note(found.place, of: key.1, found.app) }
-            }
+        guard let asked = places.asked else { return }
+        for (key, found) in zip(places.keys, try asked.get()) {
+            if let found = found.first { transaction.note(found.place, of: key.1, found.app) }
         }
     }
 
@@ -97,8 +93,10 @@ extension Store.Files {
             """
             SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE file = CAST(?1 AS TEXT)) \
             OR EXISTS (SELECT 1 FROM cached WHERE file = CAST(?1 AS TEXT)) \
+            OR EXISTS (SELECT 1 FROM set_file WHERE file = CAST(?1 AS TEXT)) \
             OR EXISTS (SELECT 1 FROM content WHERE object = CAST(?2 AS TEXT)) \
-            OR EXISTS (SELECT 1 FROM cached WHERE object = CAST(?2 AS TEXT))
+            OR EXISTS (SELECT 1 FROM cached WHERE object = CAST(?2 AS TEXT)) \
+            OR EXISTS (SELECT 1 FROM set_file WHERE object = CAST(?2 AS TEXT))
             """, place.file, place.object)
         if isReferred { return transaction.change(cacheOf: app) { $0.sharedBytes -= length } }
         transaction.forget(place)

@@ -87,6 +87,7 @@ extension Store.Files {
                 """
                 SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE file = ?1) \
                 OR EXISTS (SELECT 1 FROM body WHERE file = ?1) OR EXISTS (SELECT 1 FROM cached WHERE file = ?1) \
+                OR EXISTS (SELECT 1 FROM set_file WHERE file = ?1) \
                 OR EXISTS (SELECT 1 FROM resume_data WHERE file = ?1 AND (node IS NULL OR node = ?2))
                 """, path, self.node)
         }

@@ -34,7 +34,7 @@ final class SessionEntry {
             acknowledged_seq, last_completion_seq, exhausted_seq, open_launch, idle_completions, launch_not_before, \
             attachment_document, suspended, running, succeeded, http_error, failed, cancelled, not_modified, \
             bytes_received, bytes_sent, invalid_at, stall_interval, progressed_at, stalled, stall_check_at, \
-            last_stall_seq, s.revision, a.identifier AS app_identifier, discretionary \
+            last_stall_seq, versions_in_flight, last_publication_seq, last_set_failure_seq, s.revision, a.identifier AS app_identifier, discretionary \
             FROM session s LEFT JOIN app a ON a.id = s.app WHERE s.id = ?1
             """, ids.map { [$0.rawValue] }
         ) { try SessionEntry($0) }
@@ -64,6 +64,9 @@ final class SessionEntry {
         stall.isStalled = row.bool("stalled")
         stall.checkAt = row.timeOrNil("stall_check_at")
         book.lastStallSeq = row.integer("last_stall_seq")
+        book.versionsInFlight = row.integer("versions_in_flight")
+        book.lastPublicationSeq = row.integer("last_publication_seq")
+        book.lastSetFailureSeq = row.integer("last_set_failure_seq")
         counts = TaskCounts(row)
         bytesReceived = row.integer("bytes_received")
         bytesSent = row.integer("bytes_sent")
@@ -78,7 +81,8 @@ final class SessionEntry {
             launch_not_before = ?10, attachment_document = ?11, suspended = ?12, running = ?13, succeeded = ?14, \
             http_error = ?15, failed = ?16, cancelled = ?17, not_modified = ?18, bytes_received = ?19, \
             bytes_sent = ?20, invalid_at = ?21, revision = ?22, forgotten = ?23, \
-            progressed_at = ?24, stalled = ?25, stall_check_at = ?26, last_stall_seq = ?27 WHERE id = ?1
+            progressed_at = ?24, stalled = ?25, stall_check_at = ?26, last_stall_seq = ?27, \
+            versions_in_flight = ?28, last_publication_seq = ?29, last_set_failure_seq = ?30 WHERE id = ?1
             """, entries.map(\.row))
         for entry in entries { entry.isChanged = false }
     }
@@ -92,6 +96,7 @@ final class SessionEntry {
             counts.suspended, counts.running, counts.succeeded, counts.httpError, counts.failed, counts.cancelled,
             counts.notModified, bytesReceived, bytesSent, state.invalidSince?.milliseconds, revision, isForgotten,
             stall.progressedAt.milliseconds, stall.isStalled, stall.checkAt?.milliseconds, book.lastStallSeq,
+            book.versionsInFlight, book.lastPublicationSeq, book.lastSetFailureSeq,
         ]
     }
 

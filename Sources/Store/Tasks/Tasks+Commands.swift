@@ -21,6 +21,8 @@ struct LiveTask {
     var plannedMove: [UInt8]?
     /// The flight that the task leads or follows.
     var flight: Int64?
+    /// The version of a set whose file or list the task fetches.
+    var setVersion: SetVersionID?
 
     /// A row and the result of decoding it. The row of a deleted session may refer to missing rows.
     struct Reading {
@@ -39,7 +41,7 @@ struct LiveTask {
             """
             SELECT task, session, number, kind, lane, stage, begins_at, due_at, resource_deadline, resource_remaining, \
             body, progress_document, question, (SELECT public_id FROM question WHERE id = live.question) AS question_id, \
-            disk_needed, disk_kept, disk_not_before, crashes, node, move_document, flight, \
+            disk_needed, disk_kept, disk_not_before, crashes, node, move_document, flight, set_version, \
             (SELECT client_task_id FROM task WHERE id = live.task) AS client_task_id FROM live WHERE task = ?1
             """, ids.map { [$0.rawValue] }
         ) { Reading($0) }
@@ -60,6 +62,7 @@ struct LiveTask {
         node = row.textOrNil("node")
         plannedMove = row.blobOrNil("move_document")
         flight = row.integerOrNil("flight")
+        setVersion = row.integerOrNil("set_version").map(SetVersionID.init)
     }
 }
 

@@ -16,31 +16,35 @@ extension Store.Tasks {
         recording: Recording<[CreatedTask]>? = nil
     ) async throws -> ([CreatedTask], Aftermath) {
         try await transact(at: now) { [documents] transaction in
-            let session = try transaction.session(id)
-            guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
-            var (unfinished, storedBefore) = try self.usage(of: session.app, transaction.db)
-            var batch = try self.batch(of: tasks, in: id, transaction.db)
-            var created: [CreatedTask] = []
-            created.reserveCapacity(tasks.count)
-            for (index, task) in tasks.enumerated() {
-                let item = try self.create(task, index: index, in: session, &batch, transaction)
-                created.append(item)
-                guard !item.isExisting else { continue }
-                unfinished += 1
-                // Includes the bodies of these tasks, without the bytes that their resume data kept.
-                let stored = storedBefore + transaction.stored(of: session.app)
-                if unfinished > limit {
-                    throw DomainError.tooManyTasks(limit: limit, index: index)
-                }
-                // The size of a download is unknown here: it needs at least one byte.
-                let wanted = task.specification.bringsContent ? stored + 1 : stored
-                if wanted > storedLimit { throw DomainError.storedBytesExceeded(index: index) }
-            }
-            try batch.flush(transaction.db)
-            created = try self.withoutForbidden(created, in: session, transaction)
+            let created = try self.create(tasks, in: id, limit: limit, storedLimit: storedLimit, transaction)
             try recording?.record(created, documents, now, transaction.db)
             return created
         }
+    }
+
+    func create(
+        _ tasks: [NewTask], in id: SessionID, limit: Int64, storedLimit: Int64, _ transaction: Transaction
+    ) throws -> [CreatedTask] {
+        let session = try transaction.session(id)
+        guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
+        var (unfinished, storedBefore) = try usage(of: session.app, transaction.db)
+        var batch = try batch(of: tasks, in: id, transaction.db)
+        var created: [CreatedTask] = []
+        created.reserveCapacity(tasks.count)
+        for (index, task) in tasks.enumerated() {
+            let item = try create(task, index: index, in: session, &batch, transaction)
+            created.append(item)
+            guard !item.isExisting else { continue }
+            unfinished += 1
+            // Includes the bodies of these tasks, without the bytes that their resume data kept.
+            let stored = storedBefore + transaction.stored(of: session.app)
+            if unfinished > limit { throw DomainError.tooManyTasks(limit: limit, index: index) }
+            // The size of a download is unknown here: it needs at least one byte.
+            let wanted = task.specification.bringsContent ? stored + 1 : stored
+            if wanted > storedLimit { throw DomainError.storedBytesExceeded(index: index) }
+        }
+        try batch.flush(transaction.db)
+        return try withoutForbidden(created, in: session, transaction)
     }
 
     /// The app's usage of its quotas: unfinished tasks, and stored bytes.
@@ -90,8 +94,8 @@ extension Store.Tasks {
             try db.executeAll(
                 """
                 INSERT INTO live (task, app, session, lane, number, kind, stage, priority, due_at, begins_at, \
-                resource_deadline, resource_remaining, body, progress_document) \
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                resource_deadline, resource_remaining, body, progress_document, set_version) \
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
                 """, lives)
             (tasks, lives) = ([], [])
         }
@@ -162,7 +166,7 @@ extension Store.Tasks {
                 id.rawValue, session.app.rawValue, session.id.rawValue, lane, number,
                 specification.kind.rawValue, columns.phase, specification.priority, columns.dueAt,
                 specification.earliestBeginDate?.milliseconds, columns.deadline, columns.remaining, body,
-                new.progress.map { documents.encode($0) },
+                new.progress.map { documents.encode($0) }, new.setVersion?.rawValue,
             ])
         transaction.follow(nil, life, lane: lane, of: session)
         return CreatedTask(

@@ -284,7 +284,8 @@ extension Store.Tasks {
         transaction.complete(task: [
             live.id.rawValue, outcome.rawValue, documents.encode(result), now.milliseconds, seq, life.state.rawValue,
         ])
-        if let content { try insert(content, of: live, seq: seq, transaction) }
+        let place = try content.flatMap { try insert($0, of: live, seq: seq, transaction) }
+        if live.setVersion != nil { try store.sets.settle(live, outcome, result, content, place, transaction) }
         let isPassedOn = try store.cache.leaveFlight(
             live, landing: landing, passing: result.progress, isWriting: isWriting, transaction)
         if !isPassedOn { try keepForRetry(live, outcome, result.progress, session, transaction) }
@@ -313,7 +314,10 @@ extension Store.Tasks {
     /// The path of a task's partial file, relative to the data folder.
     static func partialFile(_ task: TaskID) -> String { "partial/\(task.rawValue)" }
 
-    private func insert(_ content: NewContent, of live: LiveTask, seq: Int64, _ transaction: Transaction) throws {
+    /// - Returns: Where the bytes lie; `nil` for a content that was moved elsewhere.
+    private func insert(
+        _ content: NewContent, of live: LiveTask, seq: Int64, _ transaction: Transaction
+    ) throws -> StoredPlace? {
         let expiresAt = transaction.now + policies.unacknowledgedRetention
         let app = try transaction.session(live.session).app
         let place = try store.files.refer(to: content, app, transaction)
@@ -323,6 +327,7 @@ extension Store.Tasks {
             content.digest.value, place?.bytes, place?.file, expiresAt.milliseconds, place == nil, place?.object,
             app.rawValue,
         ])
+        return place
     }
 }
 

@@ -191,6 +191,8 @@ extension Store.Upkeep {
         guard left > 0 else { return }
         left -= try store.tasks.removeResumeData(of: id, left, transaction)
         guard left > 0 else { return }
+        // The work on sets removes them, and the files that they share with the cache.
+        guard try !store.sets.forgetSets(of: id, max(1, left), transaction) else { return }
         left -= try store.cache.removeCache(of: id, left, transaction)
         // The bodies come last, because the tasks use them.
         let hasSessions = try db.exists("SELECT 1 FROM session WHERE app = ?1 LIMIT 1", id.rawValue)

@@ -14,6 +14,8 @@ package final class Outlet: Sendable {
     package let attendance: Attendance
     /// Rung when a launch is due.
     package let launches: Doorbell
+    /// Rung when a step on a set is due.
+    package let sets: Doorbell
     package let relauncher: RelaunchTimes
     package let stalls: StallClock
     package let janitor: Inbox<JanitorErrand>
@@ -35,6 +37,7 @@ package final class Outlet: Sendable {
         hub = EventHub(clock: clock)
         arrivals = Arrivals(clock: clock)
         launches = Doorbell(clock: clock)
+        sets = Doorbell(clock: clock)
         relauncher = RelaunchTimes(clock: clock)
         stalls = StallClock(clock: clock)
         janitor = Inbox(clock: clock)
@@ -57,6 +60,7 @@ package final class Outlet: Sendable {
         if let time = aftermath.stallCheckAt { stalls.note(time) }
         if aftermath.hasQueuedTasks { inbox.tell(.queued) }
         if aftermath.hasDueLaunches { launches.ring() }
+        if aftermath.hasDueSets { sets.ring() }
         if let time = aftermath.wakeAt { inbox.tell(.wake(time)) }
         if aftermath.unreadContents > 0 { meters.contentsDropped.add(Int64(aftermath.unreadContents)) }
         if !aftermath.filesToRemove.isEmpty { janitor.tell(.remove(aftermath.filesToRemove)) }

@@ -57,18 +57,6 @@ public struct Destination: Shape {
 }
 
 extension TextRule {
-    /// A path below a root: parts of 1–255 bytes, none of them `.` or `..`, no control characters, at most 4096 bytes.
-    public static let relativePath = TextRule { text in
-        guard (1...4096).contains(text.utf8.count) else { return "A path has 1 to 4096 bytes." }
-        guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return "A path has no control characters." }
-        for part in text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-            if part.isEmpty { return "A path does not begin or end with a slash, and has none twice." }
-            if part.count > 255 { return "A part of a path has at most 255 bytes." }
-            if part.isDots { return "A path has no . and no .. in it." }
-        }
-        return nil
-    }
-
     /// The key of an object: 1–1024 bytes without control characters. Proxies and some stores would resolve `.` and
     /// `..` to other keys.
     public static let objectKey = TextRule { text in
@@ -82,10 +70,6 @@ extension TextRule {
         let isName = (1...64).contains(text.utf8.count) && text.utf8.allSatisfy(Bytes.isToken)
         return isName ? nil : "A storage class is a word of the store, such as STANDARD_IA."
     }
-}
-
-extension Substring.UTF8View {
-    fileprivate var isDots: Bool { (1...2).contains(count) && allSatisfy { $0 == UInt8(ascii: ".") } }
 }
 
 extension StringMap.Rule {

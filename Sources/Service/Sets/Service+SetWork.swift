@@ -1,0 +1,196 @@
+import Base
+import Core
+import Files
+import Store
+import Transfers
+
+/// The work on sets: lists of files, their tasks, publication and retention.
+///
+/// Each step reads its state from the store and may be repeated, so a kill at any point costs one step. The keeper of
+/// the nodes does the work. Steps of one app follow each other, and no app waits for another's destination.
+extension Service {
+    /// Apps whose steps run side by side.
+    private static let appsAtOnce = 32
+    private static let longestPause = Duration.seconds(30)
+
+    func workOnSets() async {
+        let busy = Locked<Set<AppID>>([])
+        await withDiscardingTaskGroup { group in
+            while !Task.isCancelled {
+                var next: Timestamp?
+                do {
+                    if nodes.isKeeper, !isDraining {
+                        for (app, work) in try await store.sets.due(at: clock.now) {
+                            let isFree = busy.withLock { $0.count < Self.appsAtOnce && $0.insert(app).inserted }
+                            guard isFree else { continue }
+                            group.addTask {
+                                await self.step(work)
+                                _ = busy.withLock { $0.remove(app) }
+                                self.outlet.sets.ring()
+                            }
+                        }
+                        next = busy.withLock(\.isEmpty) ? try await store.sets.nextDue() : nil
+                    }
+                } catch {
+                    if Store.Obstacle(error) != .away {
+                        log.warning("the work on sets could not be read", ("error", "\(error)"))
+                    }
+                    next = clock.now + .seconds(1)
+                }
+                let pause = min(Self.longestPause, next.map { max(.milliseconds(1), $0 - clock.now) } ?? .seconds(1))
+                await outlet.sets.wait(until: clock.monotonic() + pause.milliseconds)
+            }
+        }
+    }
+
+    /// Performs one step. A failed one is repeated after a pause that grows, and given up after an hour.
+    private func step(_ work: SetWork) async {
+        do {
+            switch work {
+            case .set(let id): try await step(id)
+            case .version(let id): try await step(id)
+            }
+        } catch is CancellationError {
+        } catch {
+            do {
+                try await postpone(work, after: error)
+            } catch {
+                // The step is still due.
+                try? await Task.sleep(for: .seconds(1))
+            }
+        }
+    }
+
+    private static let mostAttempts = 24
+
+    private func postpone(_ work: SetWork, after error: any Error) async throws {
+        guard Store.Obstacle(error) == nil else {
+            return try await store.sets.postpone(work, until: clock.now + .seconds(1), isFailure: false)
+        }
+        let attempts =
+            switch work {
+            case .set(let id): try await store.sets.attempts(of: id)
+            case .version(let id): try await store.sets.standing(of: id)?.attempts ?? 0
+            }
+        log.warning("a step on a set failed", ("work", "\(work)"), ("attempts", attempts + 1), ("error", "\(error)"))
+        if attempts + 1 >= Self.mostAttempts, try await giveUp(work, after: error) { return }
+        let pause = min(Duration.seconds(300), .seconds(1 << min(attempts, 9)))
+        try await store.sets.postpone(work, until: clock.now + pause, isFailure: true)
+    }
+
+    /// - Returns: Whether nothing is left to repeat.
+    private func giveUp(_ work: SetWork, after error: any Error) async throws -> Bool {
+        switch work {
+        case .set(let id):
+            guard let standing = try await store.sets.standing(of: id) else { return true }
+            guard !standing.isForgotten else { return false }
+            try await store.sets.abandonSwitch(of: id)
+            return false
+        case .version(let id):
+            guard let standing = try await store.sets.standing(of: id), standing.version.state.isInFlight else {
+                return false
+            }
+            try await fail(id, "The destination could not be written: \(error)")
+            return true
+        }
+    }
+
+    func fail(_ version: SetVersionID, _ detail: String?) async throws {
+        outlet.handle(try await store.sets.handle(.failed, version, detail: detail, at: clock.now).aftermath)
+    }
+
+    func move(_ version: SetVersionID, _ event: SetVersionState.Event) async throws {
+        outlet.handle(try await store.sets.handle(event, version, at: clock.now).aftermath)
+    }
+
+    // MARK: Sets
+
+    private func step(_ id: SetID) async throws {
+        guard let standing = try await store.sets.standing(of: id) else { return }
+        if standing.isForgotten { return try await remove(standing) }
+        let destination = try outlet(of: standing.set)
+        if let version = standing.switching {
+            try await destination?.point(to: version)
+            outlet.handle(try await store.sets.endSwitch(of: id, to: version.id, at: clock.now))
+        }
+        try await destination?.sweep(keeping: try await store.sets.livingVersions(of: id))
+        outlet.handle(try await store.sets.retire(id, but: setReaders.held, at: clock.now))
+    }
+
+    /// Rows that one commit removes.
+    private static let rowsAtOnce = 200
+
+    /// Removes a deleted set: its tasks, its published files, its rows.
+    private func remove(_ standing: SetStanding) async throws {
+        let set = standing.set
+        let versions = try await store.sets.allVersions(of: set.id, limit: .max)
+        for version in versions where version.state.isInFlight {
+            try await move(version.id, .cancel)
+            try await cancelTasks(of: version)
+        }
+        do {
+            try await outlet(of: set)?.removeAll(
+                keeping: standing.keepsCurrent ? set.current : nil, known: versions)
+        } catch {
+            guard try await store.sets.attempts(of: set.id) >= Self.mostAttempts else { throw error }
+            log.error("the files of a deleted set were left", ("set", set.name), ("error", "\(error)"))
+        }
+        for version in versions { try await removeRows(of: version.id) }
+        try await store.sets.remove(set.id)
+    }
+
+    private func removeRows(of version: SetVersionID) async throws {
+        var hasMore = true
+        while hasMore {
+            let removed = try await store.sets.remove(version, limit: Self.rowsAtOnce, at: clock.now)
+            outlet.handle(removed.1)
+            hasMore = removed.0
+        }
+    }
+
+    private func cancelTasks(of version: SetVersionRecord) async throws {
+        let unfinished = TaskFilter(states: [.running, .suspended], group: version.publicId)
+        _ = try await command(.cancel(reason: nil), unfinished, in: version.session)
+    }
+
+    // MARK: Versions
+
+    private func step(_ id: SetVersionID) async throws {
+        guard let standing = try await store.sets.standing(of: id) else { return }
+        guard standing.isReceived else { return try await removeRows(of: id) }
+        if standing.isRemoving { return try await remove(standing) }
+        switch standing.version.state {
+        case .expanding: try await expand(standing)
+        case .fetching: try await fetch(standing)
+        case .verifying: try await verify(standing)
+        case .publishing: try await publish(standing)
+        case .published: try await store.sets.postpone(.version(id), until: nil, isFailure: false)
+        case .failed, .superseded, .cancelled: try await retire(standing)
+        }
+    }
+
+    /// Removes a version that readers do not see any more, or never saw.
+    private func remove(_ standing: SetVersionStanding) async throws {
+        do {
+            try await outlet(of: standing.set)?.remove(
+                standing.version, but: try await store.sets.livingVersions(of: standing.set.id))
+        } catch {
+            guard standing.attempts >= Self.mostAttempts else { throw error }
+            log.error(
+                "the files of a version were left", ("version", standing.version.publicId), ("error", "\(error)"))
+        }
+        try await removeRows(of: standing.version.id)
+    }
+
+    /// Ends what is left of a version that was not published, and removes it a day later.
+    private func retire(_ standing: SetVersionStanding) async throws {
+        let version = standing.version
+        if version.state != .failed { try await cancelTasks(of: version) }
+        let end = (version.endedAt ?? version.createdAt) + Store.Sets.endedRetention
+        guard end <= clock.now else {
+            return try await store.sets.postpone(.version(version.id), until: end, isFailure: false)
+        }
+        try await store.sets.beginRemoval(of: version.id)
+        try await remove(standing)
+    }
+}

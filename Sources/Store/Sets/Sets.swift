@@ -1,0 +1,172 @@
+import Base
+package import Core
+import SQL
+
+/// How a deleted set treats its destination.
+private enum Forgotten: Int64 {
+    case removesFiles = 1
+    /// The files of the current version stay.
+    case keepsCurrent = 2
+}
+
+extension Store.Sets {
+    /// Creates or changes a set of an app.
+    ///
+    /// - Parameter revision: The set's revision that the caller expects, or `nil`.
+    /// - Throws: ``DomainError/setHasVersions``, ``DomainError/revisionMismatch``, ``DomainError/notFound`` if a
+    ///   revision is expected of a set that does not exist.
+    package func put(
+        _ name: String, of app: AppID, ifRevision revision: Int64?, at now: Timestamp,
+        change: @escaping @Sendable (inout SetConfiguration) -> Void
+    ) async throws -> (set: SetRecord, isNew: Bool, aftermath: Aftermath) {
+        let ((set, isNew), aftermath) = try await transact(at: now) { [documents] transaction in
+            let db = transaction.db
+            guard let set = try self.read(name, of: app, db) else {
+                guard revision == nil else { throw DomainError.notFound }
+                var configuration = SetConfiguration()
+                change(&configuration)
+                let id = try db.insert(
+                    "INSERT INTO file_set (app, name, configuration_document, created_at) VALUES (?1, ?2, ?3, ?4)",
+                    app.rawValue, name, documents.encode(configuration), now.milliseconds)
+                return (try self.read(SetID(id), db).orNotFound(), true)
+            }
+            if let revision, revision != set.revision { throw DomainError.revisionMismatch }
+            var configuration = set.configuration
+            change(&configuration)
+            guard configuration != set.configuration else { return (set, false) }
+            let moves =
+                configuration.destination != set.configuration.destination
+                || configuration.layout != set.configuration.layout
+            if moves, try self.hasVersions(set.id, db) { throw DomainError.setHasVersions }
+            // Fewer versions may be kept from now on.
+            try db.execute(
+                """
+                UPDATE file_set SET configuration_document = ?2, revision = revision + 1, due_at = ?3 WHERE id = ?1
+                """, set.id.rawValue, documents.encode(configuration), now.milliseconds)
+            transaction.aftermath.hasDueSets = true
+            return (try self.read(set.id, db).orNotFound(), false)
+        }
+        return (set, isNew, aftermath)
+    }
+
+    private func hasVersions(_ set: SetID, _ db: Connection) throws -> Bool {
+        try db.exists(
+            """
+            SELECT 1 FROM set_version WHERE file_set = ?1 AND name IS NOT NULL AND state <> 'failed' \
+            AND state <> 'cancelled' LIMIT 1
+            """, set.rawValue)
+    }
+
+    package func read(_ name: String, of app: AppID) async throws -> SetRecord {
+        try await database.read { db in try self.read(name, of: app, db).orNotFound() }
+    }
+
+    package func read(_ id: SetID) async throws -> SetRecord {
+        try await database.read { db in try self.read(id, db).orNotFound() }
+    }
+
+    private func read(_ name: String, of app: AppID, _ db: Connection) throws -> SetRecord? {
+        let id = try db.first(
+            "SELECT id FROM file_set WHERE app = ?1 AND name = ?2 AND forgotten = 0", app.rawValue, name
+        ) { SetID($0.integer(0)) }
+        return try id.flatMap { try read($0, db) }
+    }
+
+    /// A set with the versions that readers see.
+    func read(_ id: SetID, _ db: Connection) throws -> SetRecord? {
+        let found = try db.first(
+            "SELECT app, name, configuration_document, current, created_at, revision FROM file_set WHERE id = ?1",
+            id.rawValue
+        ) { row in
+            (
+                set: SetRecord(
+                    id: id, app: AppID(row.integer("app")), name: row.text("name"),
+                    configuration: try documents.decode(SetConfiguration.self, row.blob("configuration_document")),
+                    createdAt: row.time("created_at"), revision: row.integer("revision")),
+                current: row.integerOrNil("current")
+            )
+        }
+        guard let found else { return nil }
+        var set = found.set
+        let kept = try db.all(
+            """
+            SELECT id FROM set_version WHERE file_set = ?1 AND state = 'published' AND removing = 0 \
+            ORDER BY id DESC LIMIT ?2
+            """, id.rawValue, Self.shownVersions
+        ) { SetVersionID($0.integer(0)) }
+        set.current = try found.current.flatMap { try read(SetVersionID($0), db) }
+        set.kept =
+            try [set.current].compactMap { $0 }
+            + kept.filter { $0.rawValue != found.current }.compactMap {
+                try read($0, db)
+            }
+        return set
+    }
+
+    /// The versions that a set shows. The others are in the list of versions.
+    private static let shownVersions = 100
+
+    package func list(
+        of app: AppID, _ span: ListSpan, after position: Int64, limit: Int
+    ) async throws -> [SetRecord] {
+        try await database.read { db in
+            let stretch = try span.stretch(after: position) { place in
+                try db.first("SELECT id, created_at FROM file_set WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
+                    ($0.integer(0), $0.time("created_at"))
+                }
+            }
+            let ids =
+                switch span.order {
+                case .ascending:
+                    try db.all(
+                        """
+                        SELECT id FROM file_set WHERE app = ?1 AND forgotten = 0 AND id > ?2 AND id < ?3 \
+                        ORDER BY id LIMIT ?4
+                        """, app.rawValue, stretch.low, stretch.high, limit
+                    ) { SetID($0.integer(0)) }
+                case .descending:
+                    try db.all(
+                        """
+                        SELECT id FROM file_set WHERE app = ?1 AND forgotten = 0 AND id > ?2 AND id < ?3 \
+                        ORDER BY id DESC LIMIT ?4
+                        """, app.rawValue, stretch.low, stretch.high, limit
+                    ) { SetID($0.integer(0)) }
+                }
+            return try ids.compactMap { try self.read($0, db) }
+        }
+    }
+
+    /// Hides a set from its readers. The work on sets removes its versions and files.
+    ///
+    /// - Throws: ``DomainError/notFound``, ``DomainError/revisionMismatch``.
+    package func forget(
+        _ id: SetID, keepsFiles: Bool, ifRevision revision: Int64?, at now: Timestamp
+    ) async throws -> Aftermath {
+        try await transact(at: now) { transaction in
+            let found = try transaction.db.first(
+                "SELECT revision FROM file_set WHERE id = ?1 AND forgotten = 0", id.rawValue
+            ) { $0.integer(0) }
+            guard let found else { throw DomainError.notFound }
+            if let revision, revision != found { throw DomainError.revisionMismatch }
+            let forgotten = keepsFiles ? Forgotten.keepsCurrent : .removesFiles
+            try transaction.db.execute(
+                "UPDATE file_set SET forgotten = ?2, switching = NULL, due_at = ?3, attempts = 0 WHERE id = ?1",
+                id.rawValue, forgotten.rawValue, now.milliseconds)
+            transaction.aftermath.hasDueSets = true
+        }.1
+    }
+
+    /// Hides sets of a deleted app, up to `limit`.
+    ///
+    /// - Returns: Whether the app still has sets.
+    func forgetSets(of app: AppID, _ limit: Int, _ transaction: Transaction) throws -> Bool {
+        let db = transaction.db
+        let hidden = try db.change(
+            """
+            UPDATE file_set SET forgotten = 1, switching = NULL, due_at = ?2 WHERE id IN \
+            (SELECT id FROM file_set WHERE app = ?1 AND forgotten = 0 LIMIT ?3)
+            """, app.rawValue, transaction.now.milliseconds, limit)
+        if hidden > 0 { transaction.aftermath.hasDueSets = true }
+        return try db.exists("SELECT 1 FROM file_set WHERE app = ?1", app.rawValue)
+    }
+}
