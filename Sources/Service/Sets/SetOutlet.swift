@@ -100,7 +100,7 @@ struct SetOutlet: Sendable {
                 $0.name = set.name
                 $0.version = version.name
                 $0.versionId = version.publicId
-                $0.manifest = "manifests/\(prefix.manifestName(of: name(of: version)))"
+                $0.manifest = "manifests/\(pathPart(ofVersion: name(of: version))).json"
                 $0.publishedAt = service.clock.now.rfc3339
             }
             try await prefix.point(pointer.jsonBytes)

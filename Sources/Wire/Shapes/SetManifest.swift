@@ -59,3 +59,25 @@ public struct SetManifestFile: Shape {
         members.optional("fetchedAt", &fetchedAt)
     }
 }
+
+/// The object that readers of a bucket follow to the current version of a set.
+public struct SetPointer: Shape {
+    /// The name of the set.
+    public var name = ""
+    public var version = ""
+    /// `sver_…`
+    public var versionId = ""
+    /// The key of the manifest, relative to the set's prefix.
+    public var manifest = ""
+    public var publishedAt = ""
+
+    public init() {}
+
+    public mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("name", &name)
+        members.member("version", &version)
+        members.member("versionId", &versionId)
+        members.member("manifest", &manifest)
+        members.member("publishedAt", &publishedAt)
+    }
+}
