@@ -61,7 +61,11 @@ let package = Package(
         library("Buckets", ["Base", "Core", "Formats", "TransferEngine"]),
         library("Transfers", ["Base", "Buckets", "Core", "Files", "Formats", "Store", "TransferEngine"]),
         library(
-            "Service", ["Base", "Buckets", "Core", "Files", "Formats", "Store", "TransferEngine", "Transfers"]),
+            "Service",
+            [
+                "Base", "Buckets", "Core", "Files", "Formats", "Store", "TransferEngine", "Transfers", "Wire",
+                "WireMapping",
+            ]),
         library("WireMapping", ["Core", "Formats", "Wire"]),
         library("Launches", ["Base", "Core", "Wire", "Store", "WireMapping", "TransferEngine"]),
         library(

@@ -47,7 +47,8 @@ package final class APIServer: Sendable {
         [
             appRoutes, ownAppRoutes, cacheRoutes, sessionRoutes, taskRoutes, batchRoutes, eventRoutes, attachmentRoutes,
             systemRoutes, indexRoutes, nodeRoutes, pageRoutes,
-            bodyRoutes, contentRoutes, launchRoutes, questionRoutes, credentialRoutes, refreshRoutes, conditionsRoutes,
+            bodyRoutes, contentRoutes, setRoutes, launchRoutes, questionRoutes, credentialRoutes, refreshRoutes,
+            conditionsRoutes,
         ].flatMap { $0 }
     }
 

@@ -36,10 +36,14 @@ extension Call {
             if hasBody { try requireJSON() }
         case .json: try await collectJSON(limit: server.settings.bodyLimit)
         case .batch: try await collectJSON(limit: server.settings.batchLimit)
-        case .jsonOrLines, .task:
+        case .batchOrLines:
+            guard hasLines else { return try await collectJSON(limit: server.settings.batchLimit) }
             try requireBody()
-            guard !hasLines else { return try refuseIdempotencyKey() }
-            if form == .task, hasMetalink { try requireNoCoding() } else { try requireJSON() }
+            try refuseIdempotencyKey("give the version a name")
+        case .task:
+            try requireBody()
+            guard !hasLines else { return try refuseIdempotencyKey("give each line a clientTaskId") }
+            if hasMetalink { try requireNoCoding() } else { try requireJSON() }
             try await collect()
         }
     }
@@ -59,10 +63,10 @@ extension Call {
         }
     }
 
-    /// Lines are answered as they arrive, so that no response exists that could be repeated.
-    private func refuseIdempotencyKey() throws {
+    /// Lines are handled as they arrive, before their fingerprint is known.
+    private func refuseIdempotencyKey(_ remedy: String) throws {
         guard request.headers["Idempotency-Key"] == nil else {
-            throw Problem.header("Idempotency-Key", "Lines have no Idempotency-Key: give each line a clientTaskId.")
+            throw Problem.header("Idempotency-Key", "Lines have no Idempotency-Key: \(remedy).")
         }
     }
 

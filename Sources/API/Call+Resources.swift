@@ -32,6 +32,10 @@ struct Version: Sendable {
 
     init(_ task: TaskRecord) { (revision, row) = (task.revision, "task \(task.id.rawValue)") }
 
+    init(_ set: SetRecord) { (revision, row) = (set.revision, "set \(set.id.rawValue)") }
+
+    init(_ version: SetVersionRecord) { (revision, row) = (version.revision, "set version \(version.id.rawValue)") }
+
     init(_ stamp: TaskStamp) { (revision, row) = (stamp.revision, "task \(stamp.task.rawValue)") }
 
     /// The version of a task's bytes.

@@ -12,9 +12,9 @@ enum BodyForm: Sendable {
     case json
     /// JSON of a batch, which may be longer.
     case batch
-    /// JSON, or lines of JSON that the handler reads as they arrive.
-    case jsonOrLines
-    /// The same, or a Metalink document.
+    /// JSON of a batch, or lines of JSON that the handler reads as they arrive.
+    case batchOrLines
+    /// JSON, lines of JSON, or a Metalink document.
     case task
     /// Bytes that the handler reads as they arrive.
     case stream

@@ -26,6 +26,23 @@ extension TaskChanges {
     }
 }
 
+extension SetFile {
+    /// - Parameter pointer: The position of the file in the request's body, for the fault.
+    init(checking wire: SetVersionFile, at pointer: String = "") throws(JSONError) {
+        self.init(wire)
+        if request.object == nil { try Service.url(request.url, at: pointer + "/request/url") }
+    }
+}
+
+extension Core.SetSource {
+    init(checking wire: Wire.SetSource) throws(JSONError) {
+        self.init(wire)
+        for (name, url) in [("endpoint", endpoint), ("url", url), ("base", base)] {
+            if let url { try Service.url(url, at: "/source/" + name) }
+        }
+    }
+}
+
 extension Core.Answer {
     init(checking wire: Wire.Answer, to question: QuestionRecord) throws(JSONError) {
         try self.init(wire, to: question)

@@ -94,6 +94,12 @@ extension Problem {
             case .sessionInUse: Problem(.sessionInUse, "Another client holds the session (-996).")
             case .questionAnswered: Problem(.questionAnswered, "The question is no longer open.")
             case .resumeDataSpent: Problem(.resumeDataSpent, "The resume data has been used or has expired.")
+            case .setHasVersions:
+                Problem(.setHasVersions, "The set has versions: its destination and layout no longer change.")
+            case .setVersionExists:
+                at("/version", .setVersionExists, "Another version of the set has this name; it is of another request.")
+            case .setVersionState(let state):
+                Problem(.setVersionState, "This is not possible: the version is \(state.rawValue).")
             case .launchNotOpen: Problem(.launchNotOpen, "The launch is completed or superseded.")
             case .fetchLate: Problem(.fetchLate, "The deadline of the fetch has passed.")
             case .refreshUnavailable(let why): Problem(.refreshUnavailable, why)
@@ -131,6 +137,9 @@ extension Problem {
             case .storeUnavailable: Problem(.storeUnavailable, "The database cannot be reached, or took too long.")
             case .contentsUnavailable:
                 Problem(.contentsUnavailable, "The bucket of these bytes cannot be reached.")
+            case .destinationUnavailable:
+                Problem(
+                    .contentsUnavailable, "The destination does not show the version yet. The service goes on trying.")
             case .overloaded:
                 Problem(.rateLimited, "Too many large bodies are being read; try again soon.", status: 503)
             case .shuttingDown: Problem(.shuttingDown, "The service is shutting down.")
@@ -138,6 +147,11 @@ extension Problem {
             case .digestMismatch: Problem(.digestMismatch, "The bytes do not have the digest that was sent with them.")
             case .uploadOffsetMismatch(let offset):
                 Problem(.uploadOffsetMismatch, "The draft has \(offset.counted("byte")).")
+            case .collidingPaths(let path, let other):
+                at(
+                    "/files",
+                    path == other
+                        ? "The path \(path) occurs twice." : "\(path) is a file, so that \(other) cannot be below it.")
             }
     }
 
@@ -221,9 +235,13 @@ extension HTTPRequest {
         if let session = parameters["identifier"], let task = parameters["taskIdentifier"] {
             return "There is no task \(task) in session \"\(session)\"."
         }
+        if let set = parameters["name"], let version = parameters["version"] {
+            let file = parameters["path"].map { "file \"\($0)\" in " } ?? ""
+            return "There is no \(file)version \"\(version)\" of set \"\(set)\"."
+        }
         if let app = parameters["app"], let key = named("key", "keyIdentifier") { return "\(key) of app \"\(app)\"." }
         let named =
-            named("session", "identifier") ?? named("app", "app") ?? named("launch", "launchId")
+            named("session", "identifier") ?? named("set", "name") ?? named("app", "app") ?? named("launch", "launchId")
             ?? named("question", "questionId") ?? named("credential", "credentialIdentifier") ?? named("body", "bodyId")
         return (named ?? "There is no such resource") + "."
     }

@@ -24,10 +24,20 @@ package struct Route: Sendable {
     enum Part: Sendable, Hashable {
         case literal(String)
         case parameter(String)
+        case rest(String)
+
+        init(_ text: Substring) {
+            guard text.hasPrefix("{"), text.hasSuffix("}") else {
+                self = .literal(String(text))
+                return
+            }
+            let name = text.dropFirst().dropLast()
+            self = name.hasSuffix("...") ? .rest(String(name.dropLast(3))) : .parameter(String(name))
+        }
     }
 
     /// - Parameter pattern: A path such as `/v1/sessions/{identifier}/tasks/{number}`; a parameter matches one segment
-    ///   that is not empty.
+    ///   that is not empty. A last part such as `{path...}` matches the rest of the path: one segment or more.
     package init(
         _ method: String, _ pattern: String, body: BodyRule = .none, executor: Executor? = nil,
         _ handler: @escaping Handler
@@ -41,11 +51,11 @@ package struct Route: Sendable {
         parts =
             pattern.dropFirst().isEmpty
             ? []
-            : pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map {
-                $0.hasPrefix("{") && $0.hasSuffix("}")
-                    ? .parameter(String($0.dropFirst().dropLast())) : .literal(String($0))
-            }
+            : pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(Part.init)
     }
+
+    /// Whether the last part matches any number of segments.
+    fileprivate var isOpen: Bool { if case .rest = parts.last { true } else { false } }
 }
 
 /// Finds the route for a path. Literal segments take precedence over parameters, from the left.
@@ -67,6 +77,8 @@ package struct Router: Sendable {
 
     /// By number of segments; entries with more literals first.
     private var entries: [Int: [Entry]] = [:]
+    /// Entries that match any number of further segments.
+    private var openEntries: [Entry] = []
     let options: Options
 
     package init(
@@ -75,31 +87,42 @@ package struct Router: Sendable {
     ) {
         self.options = options
         for route in routes {
-            var same = entries[route.parts.count, default: []]
-            if let index = same.firstIndex(where: { Self.shape($0.parts) == Self.shape(route.parts) }) {
-                precondition(same[index].parts == route.parts, "two names for one parameter: \(route.pattern)")
-                precondition(!same[index].routes.contains { $0.method == route.method }, "twice: \(route.pattern)")
-                same[index].routes.append(route)
+            if route.isOpen {
+                Self.add(route, to: &openEntries)
             } else {
-                same.append(Entry(parts: route.parts, routes: [route]))
-                same.sort { Self.rank($0.parts).lexicographicallyPrecedes(Self.rank($1.parts)) }
+                Self.add(route, to: &entries[route.parts.count, default: []])
             }
-            entries[route.parts.count] = same
+        }
+    }
+
+    private static func add(_ route: Route, to same: inout [Entry]) {
+        if let index = same.firstIndex(where: { shape($0.parts) == shape(route.parts) }) {
+            precondition(same[index].parts == route.parts, "two names for one parameter: \(route.pattern)")
+            precondition(!same[index].routes.contains { $0.method == route.method }, "twice: \(route.pattern)")
+            same[index].routes.append(route)
+        } else {
+            same.append(Entry(parts: route.parts, routes: [route]))
+            same.sort { rank($0.parts).lexicographicallyPrecedes(rank($1.parts)) }
         }
     }
 
     func match(method: String, segments: [String]) -> Match {
-        guard let entry = entries[segments.count]?.first(where: { Self.matches($0.parts, segments) }) else {
-            return .notFound
-        }
+        let entry =
+            entries[segments.count]?.first { Self.matches($0.parts, segments) }
+            ?? openEntries.first { Self.matches($0.parts, segments) }
+        guard let entry else { return .notFound }
         let wanted = method == "HEAD" ? "GET" : method
         guard
             let route = entry.routes.first(where: { $0.method == method })
                 ?? entry.routes.first(where: { $0.method == wanted })
         else { return .methodNotAllowed(allow: Self.allowed(entry.routes)) }
         var parameters: [String: String] = [:]
-        for (part, segment) in zip(entry.parts, segments) {
-            if case .parameter(let name) = part { parameters[name] = segment }
+        for (index, part) in entry.parts.enumerated() {
+            switch part {
+            case .literal: break
+            case .parameter(let name): parameters[name] = segments[index]
+            case .rest(let name): parameters[name] = segments[index...].joined(separator: "/")
+            }
         }
         return .route(route, parameters: parameters)
     }
@@ -111,12 +134,13 @@ package struct Router: Sendable {
     }
 
     private static func matches(_ parts: [Route.Part], _ segments: [String]) -> Bool {
-        zip(parts, segments).allSatisfy { part, segment in
-            switch part {
-            case .literal(let text): text.utf8.elementsEqual(segment.utf8)
-            case .parameter: !segment.isEmpty
+        segments.count >= parts.count
+            && zip(parts, segments).allSatisfy { part, segment in
+                switch part {
+                case .literal(let text): text.utf8.elementsEqual(segment.utf8)
+                case .parameter, .rest: !segment.isEmpty
+                }
             }
-        }
     }
 
     private static func rank(_ parts: [Route.Part]) -> [Int] {

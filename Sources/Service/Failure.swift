@@ -68,6 +68,7 @@ extension Failure {
         case .domain(.clientTaskConflict(let index)), .domain(.bodyNotFound(let index)),
             .domain(.contentNotFound(let index)), .domain(.tooManyTasks(_, let index)),
             .service(.fileUnavailable(let index, _)), .service(.unknownRoot(let index, _)),
+            .service(.unknownBucket(let index, _, _)),
             .service(.contentUnavailable(let index)), .service(.resumeDataInvalid(let index)):
             index
         case .domain(.storedBytesExceeded(let index)), .service(.invalidURL(let index, _)): index

@@ -36,6 +36,8 @@ package enum ServiceError: Error, Hashable, Sendable {
     case digestMismatch
     /// The client sent another offset than the draft's.
     case uploadOffsetMismatch(offset: Int64)
+    /// Two files of a version have one path, or the first one would be a folder of the second one.
+    case collidingPaths(String, String)
 }
 
 /// The member of an order that names a bucket.

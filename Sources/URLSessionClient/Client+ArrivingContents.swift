@@ -14,7 +14,7 @@ extension Client {
     /// goes away is waited for, a minute and a half at most. When this returns, the task has succeeded with these bytes.
     ///
     /// - Throws: What `use` throws, which ends the reading; ``Wire/Problem``, for instance because the task failed;
-    ///   ``ClientError/contentChanged`` when the download began anew, so that the bytes may be those of another version.
+    ///   ``ClientError/contentChanged`` when the download restarted, because its bytes may be those of another version.
     public func arrivingContent(
         ofTask number: Int64, in session: String, from offset: Int64 = 0,
         each use: (_ offset: Int64, _ bytes: Data) throws -> Void

@@ -38,12 +38,17 @@ extension Client {
     public func content(
         ofTask number: Int64, in session: String, from offset: Int64 = 0, each use: (Piece) throws -> Void
     ) async throws {
+        try await bytes(at: Self.contentPath(number, session), from: offset, each: use)
+    }
+
+    /// Passes the bytes of a resource with ranges to `use`, as ``content(ofTask:in:from:each:)`` does.
+    func bytes(at path: [String], from offset: Int64, each use: (Piece) throws -> Void) async throws {
         var (place, tag, patience) = (offset, String?.none, Patience(limit: 10))
         while true {
             try Task.checkCancellation()
             let piece: (Piece, tag: String?)?
             do {
-                piece = try await self.piece(ofTask: number, in: session, at: place, tag: tag)
+                piece = try await self.piece(of: path, at: place, tag: tag)
                 patience.succeeded()
             } catch {
                 try await patience.wait(after: error)
@@ -75,6 +80,19 @@ extension Client {
         progress: @Sendable (_ received: Int64, _ length: Int64) -> Void = { _, _ in }
     ) async throws -> Content {
         guard let content = try await task(number, in: session).content else { throw ClientError.noContent }
+        try await save(Self.contentPath(number, session), content, to: path, replacing: replacing, progress: progress)
+        return content
+    }
+
+    /// Saves the bytes of a resource with ranges, as ``content(ofTask:in:to:replacing:progress:)`` does.
+    ///
+    /// - Parameters:
+    ///   - content: The length and digest of the bytes.
+    ///   - verifying: Whether the digest is compared in any case, not only after a resumption.
+    func save(
+        _ resource: [String], _ content: Content, to path: String, replacing: Bool, verifying: Bool = false,
+        progress: @Sendable (_ received: Int64, _ length: Int64) -> Void
+    ) async throws {
         if !replacing, LocalFile.exists(path) { throw ClientError.file(path, code: LocalFile.alreadyExists) }
         let part = LocalFile.neighbour(of: path, ending: ".part-\(content.digest.value.prefix(16))")
         let file = try LocalFile(writing: part)
@@ -86,19 +104,20 @@ extension Client {
         let isResumed = start > 0
         progress(start, content.length)
         if start < content.length {
-            try await self.content(ofTask: number, in: session, from: start) { piece in
+            try await bytes(at: resource, from: start) { piece in
                 try file.write(piece.bytes, at: piece.offset)
                 progress(piece.offset + Int64(piece.bytes.count), piece.length)
             }
         }
-        if isResumed, content.digest.algorithm == .sha256, try file.sha256() != content.digest.value {
-            // The file was no beginning of the content. A crash of the machine can leave such a file.
+        if isResumed || verifying, content.digest.algorithm == .sha256, try file.sha256() != content.digest.value {
             LocalFile.remove(part)
-            return try await self.content(
-                ofTask: number, in: session, to: path, replacing: replacing, progress: progress)
+            guard isResumed else { throw ClientError.contentChanged }
+            // The file was no beginning of the content. A crash of the machine can leave such a file.
+            return try await save(
+                resource, content, to: path, replacing: replacing, verifying: verifying, progress: progress)
         }
+        guard try file.length() == content.length else { throw ClientError.contentChanged }
         try file.publish(as: path, replacing: replacing)
-        return content
     }
 
     /// Whether the file at a path has the length and SHA-256 of a content; `false` if there is no such file.
@@ -133,11 +152,11 @@ extension Client {
 
     /// - Returns: `nil` if there are no bytes after the offset.
     private func piece(
-        ofTask number: Int64, in session: String, at offset: Int64, tag: String?
+        of resource: [String], at offset: Int64, tag: String?
     ) async throws -> (Piece, tag: String?)? {
         var headers = ["Range": "bytes=\(offset)-\(offset + Int64(Self.pieceLength) - 1)"]
         headers["If-Range"] = tag
-        let request = try request("GET", Self.contentPath(number, session), headers: headers)
+        let request = try request("GET", resource, headers: headers)
         let reply: Reply
         do {
             reply = try await answer(to: request)

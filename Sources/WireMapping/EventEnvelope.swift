@@ -77,6 +77,8 @@ package struct EventEnvelope: Sendable {
                     $0.since = stall.since.rfc3339
                     $0.errors = stall.errors.map(Wire.TaskError.init)
                 })
+        case .published(let publication): JSONText(EventData.DidPublish(publication, urls))
+        case .failedToPublish(let failures): JSONText(EventData.DidFail(failures))
         case .finishedEvents(let launchId): JSONText(EventData.DidFinishEvents { $0.launchId = launchId })
         case .becameInvalid: JSONText(EventData.DidBecomeInvalid())
         }

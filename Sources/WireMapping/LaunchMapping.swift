@@ -45,6 +45,7 @@ extension LaunchRule.Reasons {
         let all: [(LaunchRule.Reasons, String)] = [
             (.tasksFinished, "tasksFinished"), (.authenticationRequired, "authenticationRequired"),
             (.delayedRequestReady, "delayedRequestReady"), (.tasksStalled, "tasksStalled"),
+            (.setPublished, "setPublished"), (.setFailed, "setFailed"),
         ]
         return all.filter { contains($0.0) }.map(\.1)
     }

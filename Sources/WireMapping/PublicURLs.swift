@@ -19,11 +19,15 @@ package struct PublicURLs: Sendable {
         self.session(session) + "/tasks/\(task)/content"
     }
 
+    package func manifest(of version: String, in set: String) -> String {
+        "\(base)/v1/sets/\(Self.segment(set))/versions/\(Self.segment(version))/manifest"
+    }
+
     package func completion(of launchId: String) -> String { "\(base)/v1/launches/\(launchId)/complete" }
 
     /// A path segment: unreserved characters, `:`, `@` and `+` are unchanged, others percent-encoded (RFC 3986 section
     /// 3.3). A session's identifier is never changed.
-    static func segment(_ text: String) -> String {
+    package static func segment(_ text: String) -> String {
         PercentCoding.encode(text) { PercentCoding.isUnreserved($0) || ":@+".utf8.contains($0) }
     }
 }

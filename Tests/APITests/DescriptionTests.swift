@@ -222,7 +222,8 @@ import Testing
             "Proxy": "EffectiveProxy", "Destination": "TaskDestination", "Pieces": "TaskPieces",
             "AppLimitsChange": "AppLimits", "ConditionsPut": "Conditions", "NetworkConditionsPut": "NetworkConditions",
             "PowerConditionsPut": "PowerConditions", "TimeWindowPut": "TimeWindow",
-            "ProtectionSpaceCreation": "ProtectionSpace",
+            "ProtectionSpaceCreation": "ProtectionSpace", "SetDestination": "FileSetDestination",
+            "SetSource": "SetVersionSource",
         ]
         for (request, response) in pairs {
             let members = [request, response].map { Set((schemas[$0]?["properties"].object ?? [:]).keys) }
@@ -264,6 +265,23 @@ import Testing
             (["disposition": "cancel", "credential": ["token": "t"]], false),
         ]
         for (answer, expected) in answers { #expect(isValid("Answer", answer) == expected, "\(answer)") }
+        let sources: [(JSON, Bool)] = [
+            (["kind": "huggingface", "repository": "o/n", "allow": ["*"]], true), (["kind": "huggingface"], false),
+            (["kind": "huggingface", "repository": "o/n", "url": "https://h/"], false),
+            (["kind": "checksums", "url": "https://h/", "base": "https://h/"], true), (["kind": "checksums"], false),
+            (["kind": "manifest", "url": "https://h/", "base": "https://h/"], false),
+        ]
+        for (source, expected) in sources { #expect(isValid("SetSource", source) == expected, "\(source)") }
+        let file: JSON = ["path": "a", "request": request]
+        let source: JSON = ["kind": "manifest", "url": "https://h/"]
+        let versions: [(JSON, Bool)] = [
+            (["session": "s", "files": [file]], true), (["session": "s", "source": source], true),
+            (["session": "s"], false), (["session": "s", "files": [file], "source": source], false),
+            (["session": "s", "files": []], false),
+        ]
+        for (version, expected) in versions {
+            #expect(isValid("SetVersionCreation", version) == expected, "\(version)")
+        }
         #expect(isValid("LaunchCompletion", ["result": "newData"]) && isValid("LaunchCompletion", ["through": 1]))
         #expect(!isValid("LaunchCompletion", ["result": "newData", "through": 1]))
     }

@@ -22,7 +22,7 @@ import Wire
             // Each collection of the API is listed.
             let collections = patterns.filter { $0.hasPrefix("/v1/") && !$0.contains("{") }
             let known = Set(try #require(index.json["resources"].object).values.compactMap(\.string))
-            for path in ["/v1/sessions", "/v1/tasks", "/v1/launches", "/v1/bodies"] {
+            for path in ["/v1/sessions", "/v1/sets", "/v1/tasks", "/v1/launches", "/v1/bodies"] {
                 #expect(known.contains(path) && collections.contains(path))
             }
         }

@@ -146,19 +146,10 @@ final class RouteFixture: Sendable {
     }
 
     private func find(_ method: String, _ segments: [String]) -> (Route, [String: String])? {
-        let routes = server.routes
-        for wanted in method == "HEAD" ? ["HEAD", "GET"] : [method] {
-            for route in routes where route.method == wanted {
-                let parts = route.pattern.split(separator: "/").map(String.init)
-                guard parts.count == segments.count,
-                    zip(parts, segments).allSatisfy({ $0 == $1 || $0.hasPrefix("{") })
-                else { continue }
-                let pairs = zip(parts, segments).filter { $0.0.hasPrefix("{") }
-                    .map { (String($0.0.dropFirst().dropLast()), $0.1) }
-                return (route, Dictionary(uniqueKeysWithValues: pairs))
-            }
+        guard case .route(let route, let parameters) = server.router.match(method: method, segments: segments) else {
+            return nil
         }
-        return nil
+        return (route, parameters)
     }
 
     private static func bytes(_ body: HTTPResponseBody) -> [UInt8] {

@@ -23,7 +23,10 @@ import Wire
             let described = paths.flatMap { path in
                 (path.value.members ?? []).map(\.name).filter(methods.contains).map { "\($0) \(path.name)" }
             }
-            let served = fixture.server.routes.map { "\($0.method.lowercased()) \($0.pattern)" }
+            // OpenAPI has no sign for a parameter that matches the rest of the path.
+            let served = fixture.server.routes.map {
+                "\($0.method.lowercased()) \($0.pattern.replacing("...}", with: "}"))"
+            }
             #expect(Set(served).symmetricDifference(described) == [])
         }
     }

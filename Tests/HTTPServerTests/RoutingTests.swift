@@ -28,6 +28,24 @@ struct RoutingTests {
         }
     }
 
+    @Test func `A last parameter may match the rest of the path`() async throws {
+        let routes = [
+            Route("GET", "/v1/sets/{name}/files/{path...}", echo),
+            Route("GET", "/v1/sets/{name}/files/all") { _ in text("all") },
+        ]
+        try await withServer(routes) { server in
+            try await onThread {
+                let client = try RawClient(server.port)
+                #expect(try client.exchange("GET", "/v1/sets/s/files/a").text == "name=s|path=a")
+                #expect(try client.exchange("GET", "/v1/sets/s/files/a/b%2Fc/d").text == "name=s|path=a/b/c/d")
+                #expect(try client.exchange("GET", "/v1/sets/s/files/all").text == "all")
+                #expect(try client.exchange("GET", "/v1/sets/s/files/").status == 404)
+                #expect(try client.exchange("GET", "/v1/sets/s/files").status == 404)
+                #expect(try client.exchange("PUT", "/v1/sets/s/files/a/b").status == 405)
+            }
+        }
+    }
+
     @Test func `Segments and query are decoded once`() async throws {
         try await withServer([Route("GET", "/x/{a}", echo)]) { server in
             try await onThread {

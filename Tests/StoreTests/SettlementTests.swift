@@ -181,6 +181,23 @@ struct SettlementTests {
         #expect(try await !fixture.store.files.isNeeded(file: "partial/\(tasks[2].rawValue)"))
     }
 
+    @Test func `A clock that was set back does not prolong the wait for disk space`() async throws {
+        let fixture = try await StoreFixture()
+        let task = try await fixture.create(fixture.download(), in: fixture.makeSession()).id
+        _ = try await fixture.claim()
+        try await fixture.settle(
+            Settlement(
+                task: task, .waitsForDisk(needed: 100, notBefore: fixture.now + .seconds(60), TaskProgress())))
+        func isReady() async throws -> Bool? {
+            try await fixture.store.tasks.waitingForDisk(at: fixture.now, limit: 9).first?.isReady
+        }
+        #expect(try await isReady() == false)
+        fixture.advance(.seconds(60))
+        #expect(try await isReady() == true)
+        fixture.advance(.seconds(-86_400))
+        #expect(try await isReady() == true)
+    }
+
     @Test
     func `A settlement that cannot be stored rolls back its whole commit`() async throws {
         let fixture = try await StoreFixture()

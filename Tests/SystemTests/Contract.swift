@@ -96,11 +96,11 @@ struct Contract: Sendable {
         return schema.faults(of: value, content["schema"])
     }
 
-    /// The described path of a target: names before parameters.
+    /// The described path of a target: names before parameters. The path of a file in a set may have slashes.
     private func pattern(of target: String) -> String? {
         let segments = Self.segments(String(target.prefix { $0 != "?" }))
         let fitting = patterns.filter { _, pattern in
-            pattern.count == segments.count
+            (pattern.count == segments.count || (pattern.last == "{path}" && pattern.count < segments.count))
                 && zip(pattern, segments).allSatisfy { $0.hasPrefix("{") ? !$1.isEmpty : $0 == $1 }
         }
         return fitting.min { $0.value.count { $0.hasPrefix("{") } < $1.value.count { $0.hasPrefix("{") } }?.key

@@ -121,6 +121,23 @@ struct ReachTests {
         await call { _ = try await client.claimContent(ofTask: 1, in: "s") }
         await call { _ = try await client.claimContents(in: "s") }
 
+        await call { _ = try await client.sets() }
+        await call { _ = try await client.putSet("n") }
+        await call { _ = try await client.set("n") }
+        await call { try await client.deleteSet("n") }
+        await call { _ = try await client.versions(ofSet: "n") }
+        let file = SetVersionFile("a/b", TransferRequest(url: "http://a/"))
+        await call { _ = try await client.createVersion(SetVersionCreation(session: "s", files: [file]), ofSet: "n") }
+        await call { _ = try await client.createVersion(SetVersionHead(session: "s"), files: [file], ofSet: "n") }
+        await call { _ = try await client.version("v", ofSet: "n") }
+        await call { _ = try await client.retryVersion("v", ofSet: "n") }
+        await call { _ = try await client.cancelVersion("v", ofSet: "n") }
+        await call { _ = try await client.switchSet("n", to: "v") }
+        await call { _ = try await client.manifest(ofSet: "n") }
+        await call { _ = try await client.manifest(ofSet: "n", version: "v") }
+        await call { _ = try await client.currentFile("a/b", ofSet: "n") }
+        await call { try await client.file("a/b", ofSet: "n", version: "v") { _ in } }
+
         await call { _ = try await client.launches() }
         await call { _ = try await client.launch("l") }
         await call { _ = try await client.completeLaunch("l") }

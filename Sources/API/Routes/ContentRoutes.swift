@@ -40,18 +40,31 @@ extension Call {
         {
             return answer
         }
+        return try await response(of: source, length: record.length, tag, fields)
+    }
+
+    /// The requested range of a content.
+    ///
+    /// - Parameters:
+    ///   - tag: The entity tag of the content.
+    ///   - fields: Of the response with all bytes.
+    ///   - hold: Keeps the content from being removed while it is sent.
+    func response(
+        of source: ContentSource, length: Int64, _ tag: String, _ fields: [(String, String)],
+        holding hold: SetReaders.Hold? = nil
+    ) async throws -> HTTPResponse {
         // With If-Range or several lines of Range, the whole is always a correct response (RFC 9110 section 14.2).
         let selected = ByteRange.select(
-            range: requestedRange, ifRange: request.headers["If-Range"], entityTag: tag, length: record.length)
+            range: requestedRange, ifRange: request.headers["If-Range"], entityTag: tag, length: length)
         switch selected {
         case .whole:
             return HTTPResponse(
-                status: 200, headers: fields, body: try await body(of: source, from: 0, length: record.length))
+                status: 200, headers: fields, body: try await body(of: source, from: 0, length: length, hold))
         case .part(let first, let last):
             return HTTPResponse(
-                status: 206, headers: fields + [("Content-Range", "bytes \(first)-\(last)/\(record.length)")],
-                body: try await body(of: source, from: first, length: last - first + 1))
-        case .unsatisfiable: return unsatisfiable(record.length)
+                status: 206, headers: fields + [("Content-Range", "bytes \(first)-\(last)/\(length)")],
+                body: try await body(of: source, from: first, length: last - first + 1, hold))
+        case .unsatisfiable: return unsatisfiable(length)
         }
     }
 
@@ -87,13 +100,18 @@ extension Call {
         return HTTPResponse(status: 307, headers: [("Location", address), ("Cache-Control", "no-store")])
     }
 
-    private func body(of source: ContentSource, from offset: Int64, length: Int64) async throws -> HTTPResponseBody {
+    private func body(
+        of source: ContentSource, from offset: Int64, length: Int64, _ hold: SetReaders.Hold?
+    ) async throws -> HTTPResponseBody {
         switch source {
         case .here(let bytes): return try bytes.body(from: offset, length: length)
         case .bucket where request.method == "HEAD": return .sized(length: length) { _ in }
         case .bucket(let objects):
             let reading = try await service.read(objects, offset..<(offset + length))
-            return .sized(length: length) { writer in try await reading.copy { try await writer.write($0) } }
+            return .sized(length: length) { writer in
+                defer { withExtendedLifetime(hold) {} }
+                try await reading.copy { try await writer.write($0) }
+            }
         }
     }
 
@@ -143,20 +161,23 @@ extension Core.ContentDigest {
 
 enum ContentFields {
     static func fields(_ response: Core.TaskResponse?, tag: String) -> [(String, String)] {
+        fields(
+            type: response?.headers["Content-Type"] ?? response?.mimeType, filename: response?.suggestedFilename,
+            tag: tag)
+    }
+
+    /// - Parameter type: The origin's type.
+    static func fields(type: String?, filename: String?, tag: String) -> [(String, String)] {
         [
-            ("Content-Type", type(response)), ("ETag", tag), ("Accept-Ranges", "bytes"),
-            (
-                "Content-Disposition",
-                ContentDisposition(type: "attachment", filename: response?.suggestedFilename).headerValue
-            ),
+            ("Content-Type", valid(type ?? "")), ("ETag", tag), ("Accept-Ranges", "bytes"),
+            ("Content-Disposition", ContentDisposition(type: "attachment", filename: filename).headerValue),
             // Type and bytes come from an origin: a browser must not run them with the rights of this service.
             ("Content-Security-Policy", "sandbox; default-src 'none'"),
         ]
     }
 
-    /// The origin's type, if it is valid in a header field.
-    private static func type(_ response: Core.TaskResponse?) -> String {
-        let type = response?.headers["Content-Type"] ?? response?.mimeType ?? ""
+    /// The type, if it is valid in a header field.
+    private static func valid(_ type: String) -> String {
         let isPlain = type.utf8.count <= 256 && type.utf8.allSatisfy { (0x20...0x7E).contains($0) }
         return isPlain && MediaType(type) != nil ? type : "application/octet-stream"
     }

@@ -16,7 +16,7 @@ extension APIServer {
                 ("app", "/v1/app"), ("apps", "/v1/apps"), ("backgroundRefresh", "/v1/app/background-refresh"),
                 ("bodies", "/v1/bodies"), ("conditions", "/v1/system/conditions"), ("credentials", "/v1/credentials"),
                 ("launches", "/v1/launches"), ("nodes", "/v1/nodes"), ("questions", "/v1/questions"),
-                ("sessions", "/v1/sessions"), ("tasks", "/v1/tasks"),
+                ("sessions", "/v1/sessions"), ("sets", "/v1/sets"), ("tasks", "/v1/tasks"),
             ],
             documentation: [("openapi", "/openapi.yaml"), ("problem", "/problems/{code}")]
                 + (settings.servesPage ? [("reference", "/docs")] : []))

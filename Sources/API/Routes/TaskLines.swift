@@ -47,8 +47,7 @@ struct TaskLines {
     }
 
     private struct Results {
-        var spool: Spool
-        let gzip: Gzip?
+        var response: SpooledResponse
         var refused = 0
         /// The number of the last line with a result.
         var last = 0
@@ -58,19 +57,7 @@ struct TaskLines {
             last = number
             var result = result
             result.line = Int64(number)
-            let line = result.jsonBytes + [UInt8(ascii: "\n")]
-            try await spool.append(gzip?.add(line) ?? line)
-        }
-
-        /// The response to all lines. Its length was unknown when it began, so it is compressed at any length.
-        consuming func answer() async throws -> HTTPResponse {
-            if let gzip { try await spool.append(gzip.finish()) }
-            let (bytes, length) = try await spool.finish()
-            let body = try bytes.body(from: 0, length: length)
-            var response = HTTPResponse(status: 200, headers: [("Content-Type", MediaTypes.lines)], body: body)
-            response.varyByCoding()
-            if gzip != nil { response.setCompressed(body) }
-            return response
+            try await response.append(result.jsonBytes + [UInt8(ascii: "\n")])
         }
     }
 
@@ -83,14 +70,13 @@ struct TaskLines {
         guard case .stream(let stream) = call.request.body else {
             throw Problem(.lengthRequired, "Send the lines as the body.")
         }
-        var results = Results(
-            spool: call.service.makeSpool(), gzip: ContentCoding.isGzipWelcome(call.request.headers) ? Gzip() : nil)
+        var results = Results(response: SpooledResponse(call))
         if let rest = try await perform(stream, &results) {
             // A client that still sends does not read the response.
             while try await stream.next() != nil {}
             try await results.append(LineResult(problem: problem(for: rest)), of: results.last + 1)
         }
-        return try await results.answer()
+        return try await results.response.finish([("Content-Type", MediaTypes.lines)])
     }
 
     /// Creates the tasks of all lines. The lines held count towards the memory for bodies.

@@ -104,10 +104,11 @@ package struct SetManifestFile: Sendable, Hashable {
     package var fetchedAt: Timestamp?
     package var mimeType: String?
 
-    package init(path: String, length: Int64, digest: ContentDigest, sourceURL: String) {
+    /// - Parameter address: Of the source, secrets included.
+    package init(path: String, length: Int64, digest: ContentDigest, address: String) {
         self.path = path
         self.length = length
         self.digest = digest
-        self.sourceURL = sourceURL
+        sourceURL = PublicAddress.withoutSecrets(address)
     }
 }

@@ -2,7 +2,6 @@ import Base
 import Core
 import Files
 import Formats
-import Glibc
 import Store
 import Transfers
 
@@ -44,7 +43,7 @@ extension Service {
         } catch let error as SetExpansionError {
             try await fail(version.id, error.detail)
         } catch let error as SetPathCollision {
-            try await fail(version.id, "The list has a path twice, or as a file and as a folder: \(error.path)")
+            try await fail(version.id, "The list has \(error.path) and \(error.other).")
         } catch DomainError.contentExpired {
             try await fail(version.id, "The list was removed before it was read.")
         }
@@ -222,13 +221,40 @@ extension Service {
         if let algorithm = DigestAlgorithm(expected.algorithm), algorithm == file.file.digest.algorithm {
             return expected.value == file.file.digest.value ? nil : "The file does not have the listed digest."
         }
-        var digest = try RunningSetDigest(expected.algorithm, length: file.file.length)
+        var digest = RunningSetDigest(expected.algorithm, length: file.file.length)
         let (published, length) = (PublishedFile(file), file.file.length)
-        for offset in stride(from: 0, to: length, by: Self.pieceLength) {
+        for offset in stride(from: 0, to: length, by: Int(Self.pieceLength)) {
             digest.update(
                 try await publishedSources.read(published, offset..<min(length, offset + Self.pieceLength)))
         }
         return digest.finish() == expected.value ? nil : "The file does not have the listed digest."
+    }
+}
+
+/// The digest of a file that is read piece by piece.
+private enum RunningSetDigest {
+    case known(Digest)
+    case git(GitBlobDigest)
+
+    init(_ algorithm: SetDigestAlgorithm, length: Int64) {
+        self = DigestAlgorithm(algorithm).map { .known(Digest($0)) } ?? .git(GitBlobDigest(length: length))
+    }
+
+    mutating func update(_ bytes: [UInt8]) {
+        switch self {
+        case .known(let digest): digest.update(bytes)
+        case .git(var digest):
+            digest.update(bytes)
+            self = .git(digest)
+        }
+    }
+
+    /// In lower-case hexadecimal.
+    func finish() -> String {
+        switch self {
+        case .known(let digest): digest.finish().hexadecimal
+        case .git(let digest): digest.finish().hexadecimal
+        }
     }
 }
 

@@ -11,7 +11,7 @@ extension Service {
     func publish(_ standing: SetVersionStanding) async throws {
         let (version, set) = (standing.version, standing.set)
         if standing.isOvertaken { return try await move(version.id, .overtaken) }
-        let destination = destination(of: set)
+        let outlet = try self.outlet(of: set)
         let digest = Digest(.sha256)
         var after = ""
         while true {
@@ -19,16 +19,14 @@ extension Service {
             guard let last = files.last else { break }
             after = last.file.path
             for file in files { digest.update(file.file.manifestLine) }
-            try await destination?.place(files.map(PublishedFile.init), of: version)
+            try await outlet?.place(files, of: version)
         }
         let manifestDigest = digest.finish().hexadecimal
-        try await destination?.seal(version) { after in
-            try await self.manifestFiles(of: version.id, after: after, limit: Self.filesAtOnce)
-        }
+        try await outlet?.seal(version, manifestDigest: manifestDigest)
         // The app may have cancelled the version in the meantime.
         guard try await store.sets.standing(of: version.id)?.version.state == .publishing else { return }
-        try await destination?.point(to: version)
-        outlet.handle(try await store.sets.publish(version.id, manifestDigest: manifestDigest, at: clock.now))
+        try await outlet?.point(to: version)
+        self.outlet.handle(try await store.sets.publish(version.id, manifestDigest: manifestDigest, at: clock.now))
     }
 }
 

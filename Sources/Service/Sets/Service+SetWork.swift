@@ -108,7 +108,7 @@ extension Service {
     private func step(_ id: SetID) async throws {
         guard let standing = try await store.sets.standing(of: id) else { return }
         if standing.isForgotten { return try await remove(standing) }
-        let destination = destination(of: standing.set)
+        let destination = try outlet(of: standing.set)
         if let version = standing.switching {
             try await destination?.point(to: version)
             outlet.handle(try await store.sets.endSwitch(of: id, to: version.id, at: clock.now))
@@ -129,7 +129,7 @@ extension Service {
             try await cancelTasks(of: version)
         }
         do {
-            try await destination(of: set)?.removeAll(
+            try await outlet(of: set)?.removeAll(
                 keeping: standing.keepsCurrent ? set.current : nil, known: versions)
         } catch {
             guard try await store.sets.attempts(of: set.id) >= Self.mostAttempts else { throw error }
@@ -172,8 +172,8 @@ extension Service {
     /// Removes a version that readers do not see any more, or never saw.
     private func remove(_ standing: SetVersionStanding) async throws {
         do {
-            try await destination(of: standing.set)?.remove(
-                standing.version, remaining: try await store.sets.livingVersions(of: standing.set.id))
+            try await outlet(of: standing.set)?.remove(
+                standing.version, but: try await store.sets.livingVersions(of: standing.set.id))
         } catch {
             guard standing.attempts >= Self.mostAttempts else { throw error }
             log.error(

@@ -95,9 +95,13 @@ extension Service {
 
     /// Adds files to a version that is being received; up to 1,000 at once.
     ///
-    /// - Throws: ``SetPathCollision``.
+    /// - Throws: ``ServiceError/collidingPaths(_:_:)``.
     package func add(_ files: [SetFile], to draft: SetDraft) async throws {
-        try await store.sets.add(files, to: draft.id)
+        do {
+            try await store.sets.add(files, to: draft.id)
+        } catch let error as SetPathCollision {
+            throw ServiceError.collidingPaths(error.path, error.other)
+        }
     }
 
     /// Ends the reception of a version, which is fetched from then on. A name that the same request has taken before

@@ -340,6 +340,16 @@ extension Store.Sets {
         }
     }
 
+    /// The digests of kept files of a version, by path; in the order of `paths`.
+    package func digests(of paths: [String], in version: SetVersionID) async throws -> [ContentDigest?] {
+        try await database.read { db in
+            try db.allOfEach(
+                "SELECT algorithm, digest FROM set_file WHERE version = ?1 AND path = ?2 AND state = 'kept'",
+                paths.map { [version.rawValue, $0] }
+            ) { ContentDigest(algorithm: try $0.value("algorithm"), value: $0.text("digest")) }.map(\.first)
+        }
+    }
+
     /// A kept file of a version.
     ///
     /// - Throws: ``DomainError/notFound``.
@@ -361,7 +371,7 @@ extension Store.Sets {
             sealedAs: SetVersionDocument.context(version.version.publicId))
         let bytes = try Bytes(row)
         var shown = SetManifestFile(
-            path: row.text("path"), length: bytes.length, digest: bytes.digest, sourceURL: file.request.address)
+            path: row.text("path"), length: bytes.length, digest: bytes.digest, address: file.request.address)
         shown.expectedDigest = file.expectedDigest
         if let document = bytes.response {
             let response = try documents.decode(SetFileResponse.self, document)

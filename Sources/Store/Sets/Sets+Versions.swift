@@ -43,9 +43,10 @@ package struct NewSetVersion: Sendable {
     }
 }
 
-/// A path of a version that another file of the version takes, or lies below.
+/// Two files of a version have the same path, or one lies below the other.
 package struct SetPathCollision: Error, Hashable {
     package let path: String
+    package let other: String
 }
 
 extension Store.Sets {
@@ -115,23 +116,27 @@ extension Store.Sets {
             """, version.rawValue, count, bytes)
     }
 
-    /// Compares new paths with those of the version: equal ones, files that would be folders, and the reverse.
+    /// Compares new paths with those of the version, and with each other.
     private func checkPaths(of files: [SetFile], _ version: SetVersionID, _ db: Connection) throws {
+        let paths = files.map(\.path)
+        if let (one, other) = SetPath.collision(in: paths) {
+            throw SetPathCollision(path: paths[one], other: paths[other])
+        }
         let taken = try db.allOfEach(
             """
             SELECT path FROM set_file WHERE version = ?1 AND path = ?2 \
             UNION ALL SELECT path FROM set_file WHERE version = ?1 AND path > ?2 || '/' AND path < ?2 || '0' LIMIT 1
-            """, files.map { [version.rawValue, $0.path] }
+            """, paths.map { [version.rawValue, $0] }
         ) { $0.text(0) }
-        if let index = taken.firstIndex(where: { !$0.isEmpty }) { throw SetPathCollision(path: files[index].path) }
-        let folders = files.flatMap { file in file.path.folders.map { (file.path, $0) } }
-        let distinct = Dictionary(folders.map { ([UInt8]($0.1.utf8), $0) }) { first, _ in first }.values.map { $0 }
-        let blocked = try db.allOfEach(
-            "SELECT path FROM set_file WHERE version = ?1 AND path = ?2", distinct.map { [version.rawValue, $0.1] }
+        for (path, found) in zip(paths, taken) {
+            if let other = found.first { throw SetPathCollision(path: path, other: other) }
+        }
+        let folders = paths.flatMap { path in path.folders.map { (folder: $0, path: path) } }
+        let files = try db.allOfEach(
+            "SELECT path FROM set_file WHERE version = ?1 AND path = ?2", folders.map { [version.rawValue, $0.folder] }
         ) { $0.text(0) }
-        if let index = blocked.firstIndex(where: { !$0.isEmpty }) { throw SetPathCollision(path: distinct[index].0) }
-        if let collision = SetPath.collision(in: files.map(\.path)) {
-            throw SetPathCollision(path: files[collision.1].path)
+        for (item, found) in zip(folders, files) where !found.isEmpty {
+            throw SetPathCollision(path: item.folder, other: item.path)
         }
     }
 

@@ -270,7 +270,8 @@ extension Store.Sets {
             return SetVersionStanding(
                 version: row.version, set: set, isReceived: row.isReceived, isRemoving: row.isRemoving,
                 isOvertaken: newest > id.rawValue, openFiles: row.openFiles, listTask: row.listTask,
-                expansion: row.document.expansion, position: Int(clamping: row.document.position), attempts: row.attempts)
+                expansion: row.document.expansion, position: Int(clamping: row.document.position),
+                attempts: row.attempts)
         }
     }
 

@@ -3,6 +3,9 @@ import SQL
 
 /// Tasks that wait until the disk has space for the rest of their content.
 extension Store.Tasks {
+    /// A task that waits for longer than this was stored before the clock was set back, and is ready.
+    private static let longestDiskPause = Duration.seconds(600)
+
     /// The tasks with the smallest need, and those with the largest need among tasks with a partial file, up to `limit`
     /// of each. A partial file at another node does not count: the task needs space for its whole content here.
     package func waitingForDisk(at now: Timestamp, limit: Int) async throws -> [DiskPlan.Waiting] {
@@ -19,18 +22,18 @@ extension Store.Tasks {
             }
             let least = try db.all(
                 """
-                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready, progress_document FROM live \
+                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 OR disk_not_before > ?3 AS ready, progress_document FROM live \
                 WHERE stage = 'waitingForDisk' \
                 AND EXISTS (SELECT 1 FROM session WHERE id = live.session AND forgotten = 0) \
                 ORDER BY disk_needed LIMIT ?2
-                """, now.milliseconds, limit, read: read)
+                """, now.milliseconds, limit, (now + Self.longestDiskPause).milliseconds, read: read)
             let most = try db.all(
                 """
-                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready, progress_document FROM live \
+                SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 OR disk_not_before > ?3 AS ready, progress_document FROM live \
                 WHERE stage = 'waitingForDisk' \
                 AND disk_kept > 0 AND EXISTS (SELECT 1 FROM session WHERE id = live.session AND forgotten = 0) \
                 ORDER BY disk_needed DESC LIMIT ?2
-                """, now.milliseconds, limit, read: read)
+                """, now.milliseconds, limit, (now + Self.longestDiskPause).milliseconds, read: read)
             return Array(Set(least + most))
         }
     }

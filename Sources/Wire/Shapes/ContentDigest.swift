@@ -8,6 +8,8 @@ public struct ContentDigest: Shape {
         public static let sha512: Self = "sha-512"
         /// MD5. It detects accidents, not forgeries.
         public static let md5: Self = "md5"
+        /// Git's name of a file, SHA-1 of `blob LENGTH`, a zero byte and the bytes. In the manifests of sets only.
+        public static let gitBlobSHA1: Self = "git-blob-sha1"
         public static let known: [Self] = [.sha256, .sha512, .md5]
 
         /// The length of a digest in bytes; `nil` for an unknown algorithm.

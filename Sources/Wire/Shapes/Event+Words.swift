@@ -21,6 +21,8 @@ extension Event: CustomStringConvertible {
             case .taskDidFinishDownloading: "\((try data.read() as EventData.DidFinishDownloading).length) bytes"
             case .taskDidComplete: (try data.read() as EventData.DidComplete).words
             case .sessionDidStall: (try data.read() as EventData.DidStall).words
+            case .setDidPublish: (try data.read() as EventData.DidPublish).words
+            case .setDidFail: (try data.read() as EventData.DidFail).words
             case .sessionDidFinishEvents: (try data.read() as EventData.DidFinishEvents).launchId
             case .sessionDidBecomeInvalid: (try data.read() as EventData.DidBecomeInvalid).error?.name ?? ""
             default: ""
@@ -49,6 +51,17 @@ extension EventData.DidStall {
     fileprivate var words: String {
         let names = errors.map(\.name)
         return "\(taskCount) tasks since \(since)" + (names.isEmpty ? "" : " (\(names.joined(separator: ", ")))")
+    }
+}
+
+extension EventData.DidPublish {
+    fileprivate var words: String { "\(name) \(version): \(files) files, \(bytes) bytes (\(cause))" }
+}
+
+extension EventData.DidFail {
+    fileprivate var words: String {
+        let first = failures.first.map { ": " + ($0.path.map { "\($0): " } ?? "") + $0.detail } ?? ""
+        return "\(name) \(version)" + first
     }
 }
 

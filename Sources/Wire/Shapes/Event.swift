@@ -30,6 +30,10 @@ public struct Event: Shape {
         public static let taskDidComplete: Self = "task.didComplete"
         /// No running task of the session makes progress.
         public static let sessionDidStall: Self = "session.didStall"
+        /// A version of a set became current.
+        public static let setDidPublish: Self = "set.didPublish"
+        /// A version of a set failed.
+        public static let setDidFail: Self = "set.didFail"
         /// All events of a launch were handled.
         public static let sessionDidFinishEvents: Self = "session.didFinishEvents"
         /// The session is invalid.
@@ -37,8 +41,8 @@ public struct Event: Shape {
         public static let known: [Self] = [
             .taskDidCreate, .taskIsWaitingForConnectivity, .taskDidSendBodyData, .taskDidWriteData, .taskWillRetry,
             .taskWillBeginDelayedRequest, .taskDidReceiveChallenge, .taskDidResumeAtOffset, .taskDidFinishDownloading,
-            .taskDidFinishCollectingMetrics, .taskDidComplete, .sessionDidStall, .sessionDidFinishEvents,
-            .sessionDidBecomeInvalid,
+            .taskDidFinishCollectingMetrics, .taskDidComplete, .sessionDidStall, .setDidPublish, .setDidFail,
+            .sessionDidFinishEvents, .sessionDidBecomeInvalid,
         ]
     }
 

@@ -153,6 +153,62 @@ extension EventData {
         }
     }
 
+    /// The data of `set.didPublish`.
+    public struct DidPublish: Shape {
+        /// The reason why a version became current.
+        public struct Cause: WireName {
+            public let rawValue: String
+            public init(rawValue: String) { self.rawValue = rawValue }
+            /// Each file of a new version was fetched.
+            public static let completed: Self = "completed"
+            /// The app switched to a kept version.
+            public static let switched: Self = "switched"
+            public static let known: [Self] = [.completed, .switched]
+        }
+
+        /// The name of the set.
+        public var name = ""
+        public var version = ""
+        public var versionId = ""
+        /// The number of files.
+        public var files: Int64 = 0
+        /// The bytes of all files.
+        public var bytes: Int64 = 0
+        public var manifestURL = ""
+        public var cause = Cause()
+
+        public init() {}
+
+        public mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("name", &name)
+            members.member("version", &version)
+            members.member("versionId", &versionId)
+            members.member("files", &files)
+            members.member("bytes", &bytes)
+            members.member("manifestURL", &manifestURL)
+            members.member("cause", &cause)
+        }
+    }
+
+    /// The data of `set.didFail`.
+    public struct DidFail: Shape {
+        /// The name of the set.
+        public var name = ""
+        public var version = ""
+        public var versionId = ""
+        /// The first 100.
+        public var failures: [SetFailure] = []
+
+        public init() {}
+
+        public mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("name", &name)
+            members.member("version", &version)
+            members.member("versionId", &versionId)
+            members.member("failures", &failures)
+        }
+    }
+
     /// The data of `session.didFinishEvents`.
     public struct DidFinishEvents: Shape {
         /// The launch that was completed.

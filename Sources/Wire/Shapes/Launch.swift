@@ -30,7 +30,7 @@ public struct Launch: Shape {
     public var state = State.pending
     /// The session; `nil` for a fetch.
     public var sessionIdentifier: String?
-    /// `tasksFinished`, `authenticationRequired`, `delayedRequestReady`, `tasksStalled`.
+    /// `tasksFinished`, `authenticationRequired`, `delayedRequestReady`, `tasksStalled`, `setPublished`, `setFailed`.
     public var reasons: [String] = []
     /// The last event that the launch covers.
     public var lastSeq: Int64?

@@ -61,6 +61,9 @@ public struct ProblemCode: WireName {
     public static let fetchLate = Self("fetch-late", 409, "The fetch is over")
     public static let refreshUnavailable = Self("refresh-unavailable", 409, "Background refresh is not available")
     public static let launchNotOpen = Self("launch-not-open", 409, "The launch is over")
+    public static let setHasVersions = Self("set-has-versions", 409, "The set has versions")
+    public static let setVersionExists = Self("set-version-exists", 409, "The name belongs to another version")
+    public static let setVersionState = Self("set-version-state", 409, "The version's state does not allow this")
     public static let digestMismatch = Self("digest-mismatch", 422, "The digest does not match")
     public static let uploadOffsetMismatch = Self("upload-offset-mismatch", 409, "The upload is at another offset")
     public static let tooManyTasks = Self("too-many-tasks", 429, "There are too many tasks")
@@ -81,8 +84,8 @@ public struct ProblemCode: WireName {
         .idempotencyMismatch, .idempotencyInProgress, .appExists, .sessionExists, .cursorInvalid,
         .configurationMismatch, .sessionInvalidated, .sessionInUse, .attachmentFenced, .taskCompleted,
         .clientTaskConflict, .questionAnswered, .resumeDataSpent, .contentNotReady, .contentExpired, .eventsExpired,
-        .ackOutOfRange,
-        .fetchLate, .refreshUnavailable, .launchNotOpen, .digestMismatch, .uploadOffsetMismatch, .tooManyTasks,
+        .ackOutOfRange, .fetchLate, .refreshUnavailable, .launchNotOpen, .setHasVersions, .setVersionExists,
+        .setVersionState, .digestMismatch, .uploadOffsetMismatch, .tooManyTasks,
         .rateLimited, .insufficientStorage, .contentsUnavailable, .storeUnavailable, .shuttingDown, .internalError,
     ]
 }

@@ -22,7 +22,7 @@ extension WebhookPayload {
         public var app = ""
         /// The session with unhandled events.
         public var sessionIdentifier = ""
-        /// `tasksFinished`, `authenticationRequired`, `delayedRequestReady`, `tasksStalled`.
+        /// `tasksFinished`, `authenticationRequired`, `delayedRequestReady`, `tasksStalled`, `setPublished`, `setFailed`.
         public var reasons: [String] = []
         /// The last event that the launch covers.
         public var lastSeq: Int64 = 0
