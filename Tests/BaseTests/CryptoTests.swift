@@ -20,6 +20,20 @@ private func bytes(_ hexadecimal: String) -> [UInt8] { [UInt8](hexadecimal: hexa
         #expect(Digest.of(Array(text.utf8), algorithm).hexadecimal == expected)
     }
 
+    /// The results of `git hash-object`.
+    @Test(arguments: [
+        ("", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"), ("hello\n", "ce013625030ba8dba906f756967f9e9ca394464a"),
+        (String(repeating: "a", count: 1000), "a50be72b20f0e3f078d252e8e56b11b4bec67509"),
+    ])
+    func `Bytes are named as Git names them`(_ text: String, _ expected: String) {
+        let bytes = Array(text.utf8)
+        var digest = GitBlobDigest(length: Int64(bytes.count))
+        for start in stride(from: 0, to: bytes.count, by: 7) {
+            digest.update(Array(bytes[start..<min(start + 7, bytes.count)]))
+        }
+        #expect(digest.finish().hexadecimal == expected)
+    }
+
     @Test(arguments: [
         (
             String(repeating: "0b", count: 20), "4869205468657265",

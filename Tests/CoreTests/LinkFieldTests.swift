@@ -8,7 +8,8 @@ import Testing
     @Test func `Links are read with their relations`() {
         let next = Link(target: "https://h/?a=1,2;3&b", relations: ["next"])
         for value in [
-            "<https://h/?a=1,2;3&b>; rel=\"next\"", "<https://h/?a=1,2;3&b>;rel=next", " , <https://h/?a=1,2;3&b> ; REL = Next ,",
+            "<https://h/?a=1,2;3&b>; rel=\"next\"", "<https://h/?a=1,2;3&b>;rel=next",
+            " , <https://h/?a=1,2;3&b> ; REL = Next ,",
             "<https://h/?a=1,2;3&b>; title=\"a; rel=x, <y>\"; rel=next; rel=prev; crossorigin",
         ] {
             #expect(LinkField.parse([value]) == [next])

@@ -22,7 +22,7 @@ import struct TestSupport.SeededGenerator
     }
 
     @Test func `Names that differ only in case or in their Unicode form do not collide`() {
-        #expect(SetPath.collision(in: ["a", "A", "A/b".lowercased() + "c/d", "a-/b"].filter { $0 != "abc/d" }) == nil)
+        #expect(SetPath.collision(in: ["a", "A", "B/c", "b/C", "a-/b"]) == nil)
         #expect(SetPath.collision(in: ["\u{E9}", "e\u{301}", "e"]) == nil)
         #expect(SetPath.collision(in: []) == nil)
     }
@@ -32,9 +32,10 @@ import struct TestSupport.SeededGenerator
         for _ in 0..<500 {
             let paths = (0..<Int.random(in: 1...6, using: &generator)).map { _ in
                 (0..<Int.random(in: 1...3, using: &generator)).map { _ in
-                    String((0..<Int.random(in: 1...2, using: &generator)).map { _ in
-                        ["a", "-", "z"].randomElement(using: &generator) ?? "a"
-                    })
+                    String(
+                        (0..<Int.random(in: 1...2, using: &generator)).map { _ in
+                            ["a", "-", "z"].randomElement(using: &generator) ?? "a"
+                        })
                 }.joined(separator: "/")
             }
             let collides = paths.indices.contains { one in

@@ -10,6 +10,7 @@ let parsers: [(name: String, check: @Sendable ([UInt8]) throws -> Void)] = [
     ("cookie", checkCookie), ("disposition", checkDisposition), ("challenge", checkChallenge), ("digest", checkDigest),
     ("base64", checkBase64), ("percent", checkPercent), ("url", checkURL), ("address", checkAddress),
     ("sse", checkServerSentEvents), ("webhook", checkWebhook), ("launch", checkLaunch), ("resume", checkResumeData),
+    ("expansion", checkExpansion), ("glob", checkGlob),
 ]
 
 /// A rule that a parser broke.

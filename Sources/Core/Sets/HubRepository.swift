@@ -72,12 +72,12 @@ struct HubRepository {
 
     /// Of a file in Git LFS the content's SHA-256, else the name of Git's blob.
     private static func content(of entry: JSON) -> (digest: SetDigest, size: Int64)? {
-        let stored = entry["lfs"].flatMap { $0.isNull ? nil : $0 }
-        let (algorithm, content) = stored.map { (.sha256, $0) } ?? (SetDigestAlgorithm.gitBlobSHA1, entry)
+        let stored = entry["lfs"] ?? .null
+        let (algorithm, content) = stored.isNull ? (SetDigestAlgorithm.gitBlobSHA1, entry) : (.sha256, stored)
         guard let oid = content["oid"]?.stringValue, let size = content["size"]?.integerValue, size >= 0 else {
             return nil
         }
-        let hexadecimal = stored != nil && oid.hasPrefix("sha256:") ? String(oid.dropFirst(7)) : oid
+        let hexadecimal = algorithm == .sha256 && oid.hasPrefix("sha256:") ? String(oid.dropFirst(7)) : oid
         return SetDigest(algorithm, hexadecimal: hexadecimal).map { ($0, size) }
     }
 
