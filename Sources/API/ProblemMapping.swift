@@ -96,6 +96,7 @@ extension Problem {
             case .resumeDataSpent: Problem(.resumeDataSpent, "The resume data has been used or has expired.")
             case .setHasVersions:
                 Problem(.setHasVersions, "The set has versions: its destination and layout no longer change.")
+            case .setDestinationTaken: at("/destination", .invalidValue, "Another set has this destination.")
             case .setVersionExists:
                 at("/version", .setVersionExists, "Another version of the set has this name; it is of another request.")
             case .setVersionState(let state):

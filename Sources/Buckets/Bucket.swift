@@ -56,6 +56,14 @@ package struct Bucket: Sendable {
         target(object.key, query: object.versionId.map { [("versionId", $0)] } ?? [])
     }
 
+    /// Whether a store has both buckets, so that it may copy from one to the other.
+    package func isBeside(_ other: Bucket) -> Bool {
+        (endpoint.host, endpoint.port, region) == (other.endpoint.host, other.endpoint.port, other.region)
+    }
+
+    /// The value of `x-amz-copy-source` for an object.
+    func copySource(_ key: String) -> String { "/\(Self.encoded(name))/\(Self.encoded(path: prefix + key))" }
+
     private static func encoded(path: String) -> String {
         PercentCoding.encode(path) { PercentCoding.isUnreserved($0) || $0 == UInt8(ascii: "/") }
     }

@@ -141,6 +141,7 @@ package struct S3Error: Error, Hashable, Sendable {
         case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
             "RequestTimeTooSkewed", "AccountProblem":
             .forbidden
+        case "NotImplemented": .other
         default:
             switch status {
             case 401, 403: .forbidden

@@ -140,6 +140,14 @@ static const unsigned char sessions_js[] = {
 #embed "site/sessions.js"
 };
 
+static const unsigned char sets_js[] = {
+#embed "site/sets.js"
+};
+
+static const unsigned char setversion_js[] = {
+#embed "site/setversion.js"
+};
+
 static const unsigned char shortcuts_js[] = {
 #embed "site/shortcuts.js"
 };
@@ -215,6 +223,8 @@ const page_file page_files[] = {
     {"service.js", service_js, sizeof service_js},
     {"session.js", session_js, sizeof session_js},
     {"sessions.js", sessions_js, sizeof sessions_js},
+    {"sets.js", sets_js, sizeof sets_js},
+    {"setversion.js", setversion_js, sizeof setversion_js},
     {"shortcuts.js", shortcuts_js, sizeof shortcuts_js},
     {"signin.js", signin_js, sizeof signin_js},
     {"stream.js", stream_js, sizeof stream_js},

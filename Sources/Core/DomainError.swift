@@ -24,6 +24,8 @@ package enum DomainError: Error, Hashable, Sendable {
     case revisionMismatch
     /// The destination and layout of a set with versions do not change.
     case setHasVersions
+    /// Another set has the destination.
+    case setDestinationTaken
     /// The name of a version belongs to another request.
     case setVersionExists
     /// The version of a set has a state in which the command is not possible.

@@ -31,15 +31,24 @@ enum Disk {
     }
 
     static func openBeneath(root: String, path: String, _ flags: Int32) throws(SystemError) -> OpenFile {
-        let root = try OpenFile.open(root, clinux_O_PATH | O_DIRECTORY)
-        let descriptor = clinux_open_beneath(root.descriptor, path, flags | O_CLOEXEC, 0)
+        try openBeneath(OpenFile.open(root, clinux_O_PATH | O_DIRECTORY), path, flags)
+    }
+
+    static func openBeneath(
+        _ folder: OpenFile, _ path: UnsafePointer<CChar>, _ flags: Int32
+    ) throws(SystemError) -> OpenFile {
+        let descriptor = clinux_open_beneath(folder.descriptor, path, flags | O_CLOEXEC, 0)
         guard descriptor >= 0 else { throw SystemError("openat2", errno: errno) }
         return OpenFile(descriptor: descriptor)
     }
 
     /// Opens a regular file for reading. Other kinds of files fail with `EINVAL`.
     static func openRegularBeneath(root: String, path: String) throws(SystemError) -> OpenFile {
-        let file = try openBeneath(root: root, path: path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+        try openRegularBeneath(OpenFile.open(root, clinux_O_PATH | O_DIRECTORY), path)
+    }
+
+    static func openRegularBeneath(_ folder: OpenFile, _ path: String) throws(SystemError) -> OpenFile {
+        let file = try openBeneath(folder, path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
         guard try file.status().st_mode & S_IFMT == S_IFREG else { throw SystemError("openat2", errno: EINVAL) }
         return file
     }
@@ -60,24 +69,35 @@ enum Disk {
         return (try folderBeneath(root: root, path: folder), name)
     }
 
-    /// Opens a folder below `root` and creates its missing parts, one name at a time, so that the kernel checks each.
-    private static func folderBeneath(root: String, path: String) throws(SystemError) -> OpenFile {
+    /// Opens a folder below `root` and creates its missing parts.
+    static func folderBeneath(root: String, path: String) throws(SystemError) -> OpenFile {
+        try folderBeneath(OpenFile.open(root, O_RDONLY | O_DIRECTORY), path) { parent, _ throws(SystemError) in
+            try syncFolder(parent)
+        }
+    }
+
+    /// Opens a folder below another one and creates its missing parts, one name at a time, so that the kernel checks
+    /// each.
+    ///
+    /// - Parameter onNew: Called with the parent of each new folder, and the folder.
+    static func folderBeneath(
+        _ start: OpenFile, _ path: String, onNew: (OpenFile, OpenFile) throws(SystemError) -> Void
+    ) throws(SystemError) -> OpenFile {
         let flags = O_RDONLY | O_DIRECTORY
         do throws(SystemError) {
-            return try openBeneath(root: root, path: path, flags)
+            return try openBeneath(start, path, flags)
         } catch {
             guard error.errno == ENOENT else { throw error }
         }
-        var folder = try OpenFile.open(root, flags)
-        for name in path.split(separator: "/").map(String.init) {
-            if mkdirat(folder.descriptor, name, 0o777) == 0 {
-                try syncFolder(folder)
-            } else if errno != EEXIST {
-                throw SystemError("mkdirat", errno: errno)
-            }
-            let descriptor = clinux_open_beneath(folder.descriptor, name, flags | O_CLOEXEC, 0)
-            guard descriptor >= 0 else { throw SystemError("openat2", errno: errno) }
-            folder = OpenFile(descriptor: descriptor)
+        var folder = start
+        // As bytes, because a combining character would join the slash before it.
+        for part in path.utf8.split(separator: UInt8(ascii: "/")) {
+            let name = String(Substring(part))
+            let isNew = mkdirat(folder.descriptor, name, 0o777) == 0
+            guard isNew || errno == EEXIST else { throw SystemError("mkdirat", errno: errno) }
+            let next = try openBeneath(folder, name, flags)
+            if isNew { try onNew(folder, next) }
+            folder = next
         }
         return folder
     }

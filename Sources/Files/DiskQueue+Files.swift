@@ -61,8 +61,9 @@ extension DiskQueue {
         return copied
     }
 
+    /// Copies an open file into an open, empty one and syncs the copy. Shares blocks if the filesystem can.
     @discardableResult
-    func copy(
+    package func copy(
         _ source: OpenFile, into target: OpenFile, _ algorithms: [DigestAlgorithm] = [], within room: DiskRoom? = nil
     ) async throws(SystemError) -> (length: Int64, digests: [DigestAlgorithm: [UInt8]]) {
         let isShared = try await run { () throws(SystemError) in

@@ -23,6 +23,26 @@ package final class OpenFile: Sendable {
 
     package func inode() throws(SystemError) -> UInt64 { UInt64(try status().st_ino) }
 
+    /// Whether `path` names this file.
+    package func isNamed(_ path: String) throws(SystemError) -> Bool {
+        var named = stat()
+        guard lstat(path, &named) == 0 else { return false }
+        let own = try status()
+        return own.st_ino == named.st_ino && own.st_dev == named.st_dev
+    }
+
+    /// Whether all users may read the file, and none may write it.
+    package func isReadOnly() throws(SystemError) -> Bool { try status().st_mode & 0o7777 == Self.readOnly }
+
+    /// Permits all users to read the file, and none to write it, and makes that, the bytes and the length durable.
+    package func makeReadOnly() throws(SystemError) {
+        guard fchmod(descriptor, Self.readOnly) == 0 else { throw SystemError("fchmod", errno: errno) }
+        // fdatasync leaves the permissions out.
+        guard fsync(descriptor) == 0 else { throw SystemError("fsync", errno: errno) }
+    }
+
+    private static let readOnly: mode_t = 0o444
+
     func status() throws(SystemError) -> stat {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw SystemError("fstat", errno: errno) }

@@ -6,7 +6,7 @@ import Formats
 /// signatures.
 package final class ObjectStore: Sendable {
     /// A step on an object or an upload.
-    package enum Step: Hashable, Sendable { case put, head, get, delete, create, part, complete, abort, list }
+    package enum Step: Hashable, Sendable { case put, head, get, delete, create, part, complete, abort, list, copy }
 
     /// The fault of one step.
     package enum Turn: Sendable {
@@ -171,6 +171,7 @@ package final class ObjectStore: Sendable {
         let key = decoded(target[0].split(separator: "/").dropFirst().joined(separator: "/"))
         let step: Step =
             switch (words[0], query["uploads"] != nil || query["list-type"] != nil, query["uploadId"] != nil) {
+            case ("PUT", _, _) where fields["x-amz-copy-source"] != nil: .copy
             case ("GET", true, _): .list
             case ("POST", true, _): .create
             case ("PUT", _, true): .part
@@ -246,6 +247,7 @@ package final class ObjectStore: Sendable {
             }
             state.uploads[upload]?.parts[number] = received.body
             return answer(200, [("ETag", "\"p\(number)\"")])
+        case .copy: return copy(received, &state)
         case .abort:
             return state.uploads.removeValue(forKey: upload) == nil ? error(404, "NoSuchUpload", received) : answer(204)
         case .list:
@@ -264,6 +266,30 @@ package final class ObjectStore: Sendable {
             }
             return answer(200, [], "<ListMultipartUploadsResult>\(items.joined())</ListMultipartUploadsResult>")
         }
+    }
+
+    /// CopyObject and UploadPartCopy.
+    private static func copy(_ received: ReceivedRequest, _ state: inout State) -> [UInt8] {
+        let path = decoded(received.fields["x-amz-copy-source"] ?? "")
+        guard let source = state.objects[path.split(separator: "/").dropFirst().joined(separator: "/")] else {
+            return error(404, "NoSuchKey", received)
+        }
+        if let tag = received.fields["x-amz-copy-source-if-match"], tag != source.tag {
+            return error(412, "PreconditionFailed", received)
+        }
+        guard let number = received.query["partNumber"].flatMap({ Int($0) }) else {
+            state.put(received.key, source.bytes, received.fields)
+            let tag = state.objects[received.key]?.tag ?? ""
+            return answer(200, [], "<CopyObjectResult><ETag>\(tag)</ETag></CopyObjectResult>")
+        }
+        let bounds = received.fields["x-amz-copy-source-range"]?.dropFirst(6).split(separator: "-").compactMap {
+            Int($0)
+        }
+        guard let bounds, bounds.count == 2, bounds[1] < source.bytes.count else {
+            return error(416, "InvalidRange", received)
+        }
+        state.uploads[received.query["uploadId"] ?? ""]?.parts[number] = Array(source.bytes[bounds[0]...bounds[1]])
+        return answer(200, [], "<CopyPartResult><ETag>\"p\(number)\"</ETag></CopyPartResult>")
     }
 
     private static func error(_ status: Int, _ code: String, _ received: ReceivedRequest) -> [UInt8] {

@@ -120,6 +120,7 @@ struct S3ErrorTests {
         (404, "NoSuchUpload", .noSuchUpload), (412, "PreconditionFailed", .preconditionFailed),
         (403, "SignatureDoesNotMatch", .forbidden), (503, "SlowDown", .busy), (403, "QuotaExceeded", .noSpace),
         (400, "EntityTooSmall", .lostParts), (400, "BadDigest", .busy),
+        (501, "NotImplemented", .other),
     ])
     func `The store's error code selects the meaning`(_ status: Int, _ code: String, _ meaning: S3Error.Meaning) {
         #expect(error(status, code)?.meaning == meaning)

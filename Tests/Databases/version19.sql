@@ -381,6 +381,7 @@ CREATE TABLE file_set (
     app INTEGER NOT NULL,
     name TEXT NOT NULL,
     configuration_document BLOB NOT NULL,
+    place TEXT,
     current INTEGER,
     switching INTEGER,
     newest INTEGER NOT NULL DEFAULT 0,
@@ -390,7 +391,7 @@ CREATE TABLE file_set (
     created_at INTEGER NOT NULL,
     revision INTEGER NOT NULL DEFAULT 1
 ) STRICT;
-INSERT INTO file_set VALUES(1,1,'set',X'7b226c61796f7574223a2276657273696f6e73222c226b656570223a332c226772616365223a333630302c226361636865506f6c696379223a2272656c6f6164526576616c69646174696e67436163686544617461227d',NULL,NULL,0,0,NULL,0,1800000000000,2);
+INSERT INTO file_set VALUES(1,1,'set',X'7b226c61796f7574223a2276657273696f6e73222c226b656570223a332c226772616365223a333630302c226361636865506f6c696379223a2272656c6f6164526576616c69646174696e67436163686544617461227d',NULL,NULL,NULL,0,0,NULL,0,1800000000000,2);
 CREATE TABLE set_version (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     public_id TEXT NOT NULL UNIQUE,
@@ -567,6 +568,7 @@ CREATE INDEX flight_result ON flight (result) WHERE result IS NOT NULL;
 CREATE INDEX flight_releasing ON flight (id) WHERE releasing = 1;
 CREATE UNIQUE INDEX file_set_name ON file_set (app, name) WHERE forgotten = 0;
 CREATE INDEX file_set_app ON file_set (app, id);
+CREATE INDEX file_set_place ON file_set (place) WHERE place IS NOT NULL;
 CREATE INDEX file_set_due ON file_set (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX set_version_set ON set_version (file_set, id);
 CREATE UNIQUE INDEX set_version_name ON set_version (file_set, name) WHERE name IS NOT NULL AND removing = 0     AND state <> 'failed' AND state <> 'cancelled' AND state <> 'superseded';

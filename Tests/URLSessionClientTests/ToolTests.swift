@@ -138,6 +138,98 @@ struct ToolTests {
         #expect(await Completions.lines(["bash", "tasks", "a", ":"], sessions: sessions) == ["b"])
     }
 
+    // MARK: Sets
+
+    @Test func `An option of a command hides the common option of its name`() throws {
+        let words = try parse("get --set s --version v2 folder")
+        #expect(words.text("version") == "v2" && words.texts("URL") == ["folder"])
+        #expect(throws: CallWords.Fault.self) { try parse("get --set s --version") }
+        guard case .version = try CallWords.parse(["tasks", "--version"]) else {
+            Issue.record("--version prints the version")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        "get --set s -i f", "get --hf a/b --segments 2", "get --set s --allow x", "get --hf a/b --version v",
+        "get u --revision main", "get --set s a b", "get --set s -o -", "get --set s --session t",
+    ])
+    func `Options of sets and of URLs exclude each other`(_ line: String) throws {
+        let words = try parse(line)
+        #expect(throws: CallWords.Fault.self) { try SetDownload.check(words) }
+    }
+
+    @Test func `Calls for sets and for URLs are told apart`() throws {
+        for line in ["get --set s --force f", "get --hf a/b --allow x --session t -o f", "get u -i f"] {
+            try SetDownload.check(parse(line))
+        }
+        #expect(try SetDownload.isMeant(by: parse("get --hf a/b")) && !SetDownload.isMeant(by: parse("get u")))
+    }
+
+    @Test func `A version has one source, with the options of its kind`() throws {
+        let hub = try VersionOrder(parse("set publish s --hf o/n --revision v1 --type dataset --allow a --allow b"))
+        let source = SetSource {
+            ($0.kind, $0.repository, $0.revision, $0.type) = (.huggingface, "o/n", "v1", .dataset)
+            $0.allow = ["a", "b"]
+        }
+        #expect(hub == .source(source))
+        #expect(try VersionOrder(parse("set publish s --manifest http://h/m")) == .source(.manifest("http://h/m")))
+        for line in [
+            "set publish s", "set publish s f --hf o/n", "set publish s --checksums http://h/ --revision x",
+            "set publish s --hf o/n --base http://h/",
+        ] {
+            #expect(throws: CallWords.Fault.self, "\(line)") { try VersionOrder(parse(line)) }
+        }
+    }
+
+    @Test func `The lines of a version are URLs, URLs with paths, or JSON`() throws {
+        let plain = try VersionOrder.files("http://h/a%20b?x\n\nhttp://h/c\td/e\n", of: "f")
+        #expect(plain.map(\.path) == ["a b", "d/e"] && plain.map(\.request.url) == ["http://h/a%20b?x", "http://h/c"])
+        let line = #"{"path":"a","request":{"url":"http://h/a"},"length":3}"#
+        let json = try VersionOrder.files("\n\(line)\n", of: "f")
+        #expect(json.first?.length == 3 && json.count == 1)
+        for (text, said) in [
+            ("http://h/", "f, line 1"), ("{}", "f, line 1"),
+            ("\n{\"path\":\"../a\",\"request\":{\"url\":\"http://h\"}}", "f, line 2"),
+            ("# nothing", "names no file"),
+        ] {
+            let failure = try #require(throws: Failure.self) { try VersionOrder.files(text, of: "f") }
+            #expect(failure.lines.first?.contains(said) == true, "\(failure.lines)")
+        }
+    }
+
+    @Test func `The configuration of a set comes from pairs of options`() throws {
+        func put(_ line: String) throws -> FileSetPut {
+            try SetCommands.configuration(parse("set publish s f " + line))
+        }
+        #expect(try put("") == FileSetPut())
+        let folder = try put("--root r --path p/q --layout hf-cache --keep 1 --grace 5m")
+        #expect(folder.destination.newValue == SetDestination(root: "r", path: "p/q"))
+        #expect(folder.layout == .hfCache && folder.keep == 1 && folder.grace == 300)
+        #expect(try put("--bucket b --prefix p").destination.newValue == SetDestination(bucket: "b", prefix: "p"))
+        for line in ["--root r", "--prefix p", "--root r --path p --bucket b --prefix q"] {
+            #expect(throws: CallWords.Fault.self, "\(line)") { try put(line) }
+        }
+    }
+
+    @Test func `A version is shown with its progress and its failures`() {
+        let version = SetVersion {
+            ($0.name, $0.version, $0.versionId, $0.state, $0.commit) = ("s", "v1", "sver_1", .failed, "c0")
+            ($0.files.total, $0.files.fetched, $0.files.reused, $0.files.failed) = (5, 2, 1, 2)
+            ($0.bytes.total, $0.bytes.fetched, $0.bytes.reused) = (5000, 2000, 1000)
+            $0.failures = [SetFailure { ($0.path, $0.taskIdentifier, $0.detail) = ("a", 7, "status 404.") }]
+        }
+        let lines = SetCommands.lines(version)
+        #expect(lines.first == "version v1 of s: failed (sver_1)")
+        #expect(lines.contains("2 fetched and 1 reused of 5 files, 3.0 of 5.0 kB"))
+        #expect(lines.suffix(2) == ["a: status 404 (task 7)", "and 1 more"])
+        let set = FileSet { ($0.name, $0.destination) = ("s", SetDestination(bucket: "b", prefix: "p")) }
+        #expect(
+            SetCommands.lines(set).prefix(2) == [
+                "set s: no version is published", "published in s3://b/p, layout versions",
+            ])
+    }
+
     @Test func `Roff treats no word as a request`() {
         #expect(Roff.escape(".it's a-b\\c") == "\\&.it\\(aqs a\\-b\\ec")
     }

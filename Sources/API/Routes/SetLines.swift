@@ -29,7 +29,8 @@ struct SetLines {
         var lines = Lines(stream, limit: call.server.settings.bodyLimit)
         do {
             guard let first = try await lines.next() else { throw Self.tooFew }
-            let head = try read(first, as: SetVersionHead.self)
+            let text = try bytes(of: first)
+            let head = try first.naming { () throws(JSONError) in try SetVersionHead(parsing: text) }
             let draft = try await call.begin(SetVersionOrder(head, nil), in: head.session, of: set)
             do {
                 let fingerprint = try await receive(&lines, of: head, into: draft)
@@ -63,17 +64,18 @@ struct SetLines {
                 throw Problem(
                     .payloadTooLarge, "A version may have \(SetVersionCreation.mostLines.counted("file")).")
             }
+            let text = try bytes(of: line)
             do {
-                let file = try read(line, as: SetVersionFile.self)
-                group.files.append(try SetFile(checking: file))
-                group.lines.append(line.number)
-                group.bytes += line.bytes?.count ?? 0
-                fingerprint.add(file)
-            } catch let error as JSONError {
-                for var fault in error.faults {
-                    fault.detail = line.names(fault.detail)
-                    faults.append(fault)
+                let (file, checked) = try line.naming { () throws(JSONError) in
+                    let file = try SetVersionFile(parsing: text)
+                    return (file, try SetFile(checking: file))
                 }
+                fingerprint.add(file)
+                group.files.append(checked)
+                group.lines.append(line.number)
+                group.bytes += text.count
+            } catch let error as JSONError {
+                faults += error.faults
             }
             if group.isFull || !share.hold(lines.held + group.bytes) {
                 if faults.isEmpty { try await add(group, to: draft) }
@@ -87,17 +89,12 @@ struct SetLines {
         return fingerprint
     }
 
-    /// - Throws: ``Problem`` for text that is no JSON or too long; `JSONError` for faults of the members.
-    private func read<Value: JSONReadable>(_ line: LineSplitter.Line, as type: Value.Type) throws -> Value {
+    private func bytes(of line: LineSplitter.Line) throws(Problem) -> [UInt8] {
         guard let bytes = line.bytes else {
             let limit = call.server.settings.bodyLimit
-            throw Problem(.payloadTooLarge, line.names("A line may have \(limit.counted("byte"))."))
+            throw Problem(.payloadTooLarge, line.named("A line may have \(limit.counted("byte"))."))
         }
-        do {
-            return try Value(parsing: bytes)
-        } catch .malformed(let offset, let detail) {
-            throw Problem(.malformedJSON, line.names("This is not JSON: at byte \(offset), \(detail)."))
-        }
+        return bytes
     }
 
     private func add(_ group: Group, to draft: SetDraft) async throws {
@@ -108,15 +105,28 @@ struct SetLines {
         } catch {
             guard let index = Failure(error).orderIndex, group.lines.indices.contains(index) else { throw error }
             var problem = call.server.problem(for: error, of: call.request)
-            problem.detail = "Line \(group.lines[index]): " + problem.detail
+            problem.detail = "Line \(group.lines[index]): \(problem.detail)"
             throw problem
         }
     }
 }
 
 extension LineSplitter.Line {
-    /// The text about this line.
-    fileprivate func names(_ detail: String) -> String { "Line \(number): \(detail)" }
+    fileprivate func named(_ detail: String) -> String { "Line \(number): \(detail)" }
+
+    /// Reads this line, which faults then name.
+    ///
+    /// - Throws: ``Problem`` for text that is no JSON; `JSONError` for faults of its members.
+    fileprivate func naming<Result>(_ read: () throws(JSONError) -> Result) throws -> Result {
+        do {
+            return try read()
+        } catch .malformed(let offset, let detail) {
+            throw Problem(.malformedJSON, named("This is not JSON: at byte \(offset), \(detail)."))
+        } catch .invalid(var faults) {
+            for index in faults.indices { faults[index].detail = named(faults[index].detail) }
+            throw JSONError.invalid(faults)
+        }
+    }
 }
 
 /// The lines of a body, one after the other.

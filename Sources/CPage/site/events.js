@@ -20,6 +20,7 @@ const kinds = [
   ["task.willBeginDelayedRequest", "willBeginDelayedRequest"],
   ["task.didCreate", "didCreate"],
   ["session.", "of the session"],
+  ["set.", "of sets"],
 ];
 
 /**

@@ -13,6 +13,8 @@ import { serviceView } from "./service.js";
 import { appsView } from "./apps.js";
 import { sessionsView } from "./sessions.js";
 import { sessionView } from "./session.js";
+import { setsView, setView } from "./sets.js";
+import { setVersionView } from "./setversion.js";
 import { listenForShortcuts, showShortcuts } from "./shortcuts.js";
 import { openKeys, signInView } from "./signin.js";
 import { poll } from "./stream.js";
@@ -35,6 +37,10 @@ function viewAt([first, second, third, fourth]) {
       return [`session ${second} ${third ?? "tasks"}`, "app", sessionView, second];
     case "tasks":
       return ["tasks", "app", findView, "Tasks"];
+    case "sets":
+      if (second === undefined) return ["sets", "app", setsView, "Sets"];
+      if (third) return [`set ${second} ${third}`, "app", setVersionView, second];
+      return [`set ${second}`, "app", setView, second];
     case "launches":
       return second ? [`launch ${second}`, "app", launchView, "Launch"] : ["launches", "app", launchesView, "Launches"];
     case "questions":
@@ -87,6 +93,7 @@ function showFrame(name, needsKey) {
   const items = [
     keyOf("app") && ["Sessions", ["sessions"], /^(sessions|session |task )/],
     keyOf("app") && ["Tasks", ["tasks"], /^tasks$/],
+    keyOf("app") && ["Sets", ["sets"], /^sets?\b/],
     keyOf("app") && ["Launches", ["launches"], /^launch/],
     keyOf("app") && ["Questions", ["questions"], /^questions/, openQuestions || undefined],
     keyOf("app") && ["App", ["app"], /^app$/],

@@ -4,11 +4,21 @@ import { h } from "./dom.js";
 import { dialog } from "./parts.js";
 import { go } from "./route.js";
 
-const places = { s: ["sessions"], t: ["tasks"], l: ["launches"], q: ["questions"], a: ["app"], o: ["service"], p: ["apps"] };
+const places = {
+  s: ["sessions"],
+  t: ["tasks"],
+  e: ["sets"],
+  l: ["launches"],
+  q: ["questions"],
+  a: ["app"],
+  o: ["service"],
+  p: ["apps"],
+};
 
 const described = [
   ["g then s", "Sessions"],
   ["g then t", "Tasks"],
+  ["g then e", "Sets"],
   ["g then l", "Launches"],
   ["g then q", "Questions"],
   ["g then a", "App"],
@@ -19,7 +29,7 @@ const described = [
   ["j, k", "Next and previous row"],
   ["Enter", "Open the row"],
   ["x", "Select the row"],
-  ["u", "Up: from a task to its session"],
+  ["u", "Up: from a task to its session, from a version to its set"],
   ["?", "This list"],
   ["Esc", "Close a dialog"],
 ];

@@ -33,6 +33,17 @@ const launches = {
   parked: ["pause", "Parked"],
 };
 
+const versions = {
+  expanding: ["run", "Listing files"],
+  fetching: ["run", "Fetching"],
+  verifying: ["run", "Verifying"],
+  publishing: ["run", "Publishing"],
+  published: ["good", "Published"],
+  failed: ["bad", "Failed"],
+  superseded: ["idle", "Superseded"],
+  cancelled: ["idle", "Cancelled"],
+};
+
 const sessions = { active: ["good", "Active"], invalidating: ["warn", "Invalidating"], invalid: ["idle", "Invalid"] };
 
 const questions = { open: ["warn", "Open"], answered: ["good", "Answered"], expired: ["idle", "Expired"] };
@@ -49,6 +60,8 @@ const reasons = {
   authenticationRequired: "authentication required",
   delayedRequestReady: "a delayed request is ready",
   tasksStalled: "tasks make no progress",
+  setPublished: "a set was published",
+  setFailed: "a version of a set failed",
 };
 
 const waits = {
@@ -85,6 +98,7 @@ export function taskStatus(task) {
 export const launchStatus = (launch) => said(launches[launch.state] ?? ["idle", launch.state]);
 export const sessionStatus = (session) => said(sessions[session.state] ?? ["idle", session.state]);
 export const questionStatus = (question) => said(questions[question.state] ?? ["idle", question.state]);
+export const versionStatus = (version) => said(versions[version.state] ?? ["idle", version.state]);
 export const launchKind = (kind) => kinds[kind] ?? kind;
 export const launchReason = (reason) => reasons[reason] ?? reason;
 export const waitsFor = (kind) => waits[kind] ?? kind;
@@ -127,6 +141,12 @@ export function eventText({ type, data }, { bytes, duration }) {
           : "");
     case "session.didStall":
       return `no progress of ${data.taskCount} running tasks since ${data.since}`;
+    case "set.didPublish":
+      return `version ${data.version} of set ${data.name} is current: ${data.files} files, ${bytes(data.bytes)}`;
+    case "set.didFail":
+      return `version ${data.version} of set ${data.name} failed${
+        data.failures?.length ? `: ${data.failures[0].path ?? ""} ${data.failures[0].detail}` : ""
+      }`;
     case "session.didFinishEvents":
       return "the app has handled its events";
     case "session.didBecomeInvalid":

@@ -45,4 +45,12 @@ package struct SetConfiguration: Shape {
         members.member("grace", &grace)
         members.member("cachePolicy", &cachePolicy)
     }
+
+    /// Names the destination; `nil` if several sets may have it. In the cache of huggingface_hub each repository has a
+    /// folder of its own.
+    package var place: String? {
+        guard layout == .versions, let destination else { return nil }
+        if let bucket = destination.bucket { return "bucket/\(bucket)/\(destination.prefix ?? "")" }
+        return "root/\(destination.root ?? "")/\(destination.path ?? "")"
+    }
 }

@@ -12,6 +12,17 @@ extension Service {
         let (version, set) = (standing.version, standing.set)
         if standing.isOvertaken { return try await move(version.id, .overtaken) }
         let outlet = try self.outlet(of: set)
+        if try await store.sets.isOccupied(set) {
+            let soon = clock.now + .seconds(1)
+            return try await store.sets.postpone(.version(version.id), until: soon, isFailure: false)
+        }
+        if let outlet,
+            let other = try await store.sets.livingVersions(of: set.id).first(where: { other in
+                other.id != version.id && outlet.name(of: other) == outlet.name(of: version)
+            })
+        {
+            return try await fail(version.id, "The same commit is published as version \(other.name).")
+        }
         let digest = Digest(.sha256)
         var after = ""
         while true {

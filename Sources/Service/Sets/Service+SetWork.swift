@@ -186,6 +186,9 @@ extension Service {
     private func retire(_ standing: SetVersionStanding) async throws {
         let version = standing.version
         if version.state != .failed { try await cancelTasks(of: version) }
+        // Another attempt may take the name.
+        try await outlet(of: standing.set)?.remove(
+            version, but: try await store.sets.livingVersions(of: standing.set.id))
         let end = (version.endedAt ?? version.createdAt) + Store.Sets.endedRetention
         guard end <= clock.now else {
             return try await store.sets.postpone(.version(version.id), until: end, isFailure: false)

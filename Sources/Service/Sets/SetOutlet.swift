@@ -53,7 +53,7 @@ struct SetOutlet: Sendable {
     }
 
     /// The name of a version at the destination. The cache of huggingface_hub names snapshots by their commits.
-    private func name(of version: SetVersionRecord) -> String {
+    func name(of version: SetVersionRecord) -> String {
         set.configuration.layout == .hfCache ? version.commit ?? version.name : version.name
     }
 
@@ -100,7 +100,7 @@ struct SetOutlet: Sendable {
                 $0.name = set.name
                 $0.version = version.name
                 $0.versionId = version.publicId
-                $0.manifest = "manifests/\(pathPart(ofVersion: name(of: version))).json"
+                $0.manifest = "manifests/\(prefix.manifestName(of: name(of: version)))"
                 $0.publishedAt = service.clock.now.rfc3339
             }
             try await prefix.point(pointer.jsonBytes)
@@ -140,7 +140,8 @@ struct SetOutlet: Sendable {
                 let folder = folder(root, path, version)
                 guard !done.contains(where: folder.layout.isSameFolder) else { continue }
                 done.append(folder.layout)
-                try await folder.removeAll(keepingCurrent: current != nil)
+                let isCurrent = current.map { self.folder(root, path, $0).layout.isSameFolder(as: folder.layout) }
+                try await folder.removeAll(keepingCurrent: isCurrent ?? false)
             }
         }
     }

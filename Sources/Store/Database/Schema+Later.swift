@@ -255,7 +255,7 @@ extension Schema {
 
     /// Sets of files: their versions, and the files of each version.
     ///
-    /// `file_set.current` is the version that readers see, `switching` the one that becomes current as soon as the
+    /// `file_set.place` names a destination that no other set may have. `file_set.current` is the version that readers see, `switching` the one that becomes current as soon as the
     /// destination shows it, and `newest` the newest that was ever published. `forgotten` is 1 for a deleted set whose
     /// files are removed, and 2 if those of the current version stay. A version without a name is being received.
     /// `due_at` is when the next step on a set or a version is due. `set_file.listed` is the digest that the file must
@@ -267,6 +267,7 @@ extension Schema {
             app INTEGER NOT NULL,
             name TEXT NOT NULL,
             configuration_document BLOB NOT NULL,
+            place TEXT,
             current INTEGER,
             switching INTEGER,
             newest INTEGER NOT NULL DEFAULT 0,
@@ -278,6 +279,7 @@ extension Schema {
         ) STRICT;
         CREATE UNIQUE INDEX file_set_name ON file_set (app, name) WHERE forgotten = 0;
         CREATE INDEX file_set_app ON file_set (app, id);
+        CREATE INDEX file_set_place ON file_set (place) WHERE place IS NOT NULL;
         CREATE INDEX file_set_due ON file_set (due_at) WHERE due_at IS NOT NULL;
 
         CREATE TABLE set_version (

@@ -25,9 +25,12 @@ extension Store.Sets {
                 guard revision == nil else { throw DomainError.notFound }
                 var configuration = SetConfiguration()
                 change(&configuration)
+                try self.checkPlace(of: configuration, but: nil, db)
                 let id = try db.insert(
-                    "INSERT INTO file_set (app, name, configuration_document, created_at) VALUES (?1, ?2, ?3, ?4)",
-                    app.rawValue, name, documents.encode(configuration), now.milliseconds)
+                    """
+                    INSERT INTO file_set (app, name, configuration_document, place, created_at) \
+                    VALUES (?1, ?2, ?3, ?4, ?5)
+                    """, app.rawValue, name, documents.encode(configuration), configuration.place, now.milliseconds)
                 return (try self.read(SetID(id), db).orNotFound(), true)
             }
             if let revision, revision != set.revision { throw DomainError.revisionMismatch }
@@ -38,15 +41,33 @@ extension Store.Sets {
                 configuration.destination != set.configuration.destination
                 || configuration.layout != set.configuration.layout
             if moves, try self.hasVersions(set.id, db) { throw DomainError.setHasVersions }
+            if moves { try self.checkPlace(of: configuration, but: set.id, db) }
             // Fewer versions may be kept from now on.
             try db.execute(
                 """
-                UPDATE file_set SET configuration_document = ?2, revision = revision + 1, due_at = ?3 WHERE id = ?1
-                """, set.id.rawValue, documents.encode(configuration), now.milliseconds)
+                UPDATE file_set SET configuration_document = ?2, place = ?3, revision = revision + 1, due_at = ?4 \
+                WHERE id = ?1
+                """, set.id.rawValue, documents.encode(configuration), configuration.place, now.milliseconds)
             transaction.aftermath.hasDueSets = true
             return (try self.read(set.id, db).orNotFound(), false)
         }
         return (set, isNew, aftermath)
+    }
+
+    private func checkPlace(of configuration: SetConfiguration, but set: SetID?, _ db: Connection) throws {
+        guard let place = configuration.place else { return }
+        let isTaken = try db.exists(
+            "SELECT 1 FROM file_set WHERE place = ?1 AND forgotten = 0 AND id <> ?2", place, set?.rawValue ?? 0)
+        if isTaken { throw DomainError.setDestinationTaken }
+    }
+
+    /// Whether the files of a deleted set still have to be removed from the destination of this one.
+    package func isOccupied(_ set: SetRecord) async throws -> Bool {
+        guard let place = set.configuration.place else { return false }
+        return try await database.read { db in
+            try db.exists(
+                "SELECT 1 FROM file_set WHERE place = ?1 AND forgotten > 0 AND id <> ?2", place, set.id.rawValue)
+        }
     }
 
     private func hasVersions(_ set: SetID, _ db: Connection) throws -> Bool {

@@ -52,15 +52,8 @@ package final class ObjectFetcher: Sendable {
     }
 
     private func carryOut(_ order: Order) async {
-        var (bytes, offset) = ([UInt8](), order.range.lowerBound)
         do throws(BucketFault) {
-            while offset < order.range.upperBound {
-                let piece = try await order.objects.piece(at: offset, to: order.range.upperBound, client)
-                guard !piece.isEmpty else { throw .unexpected("The body became shorter.") }
-                bytes += piece
-                offset += Int64(piece.count)
-            }
-            order.then(.success(bytes))
+            order.then(.success(try await order.objects.bytes(order.range, client)))
         } catch {
             log.warning("a body could not be read", ("code", error.code), ("message", error.message))
             access.note(error)

@@ -77,6 +77,18 @@ package struct ObjectReading: Sendable {
 }
 
 extension [StoredObject] {
+    /// Bytes of consecutive objects.
+    package func bytes(_ range: Range<Int64>, _ client: BucketClient) async throws(BucketFault) -> [UInt8] {
+        var (bytes, offset) = ([UInt8](), range.lowerBound)
+        while offset < range.upperBound {
+            let piece = try await piece(at: offset, to: range.upperBound, client)
+            guard !piece.isEmpty else { throw .unexpected("The stored bytes became fewer.") }
+            bytes += piece
+            offset += Int64(piece.count)
+        }
+        return bytes
+    }
+
     /// Some bytes of one object, from an offset on; none at the end.
     func piece(
         at offset: Int64, to end: Int64, _ client: BucketClient

@@ -53,10 +53,18 @@ extension Subcommand {
                 urlsession attach with the printed session. After a failure the same command retries; an existing file \
                 with the same bytes counts as saved.
 
+                With --set or --hf the files of one version are saved in a folder, the argument or one of the set's \
+                name, with their lengths and digests verified. --hf makes a set of the repository first, which is \
+                deleted when its files are saved, unless --set names it.
+
                 A session of the call's own is deleted when all downloads have ended and their contents are saved. With \
                 --session the downloads stay there, and contents for the service's retention.
                 """,
-            arguments: [Argument("[URL...]", "the URL to download; s3://BUCKET/KEY for a bucket of the service")],
+            arguments: [
+                Argument(
+                    "[URL...]",
+                    "the URL to download; s3://BUCKET/KEY for a bucket of the service; with --set or --hf the folder")
+            ],
             options: [output] + saveOptions + requestOptions + [
                 Option(
                     "--segments N", "the number of concurrent connections",
@@ -71,7 +79,9 @@ extension Subcommand {
                     "-i, --input-file FILE",
                     "read URLs from a file, one on each line, optionally with a tab and the NAME of its file; - for standard input",
                     .file),
-            ] + taskOptions + sessionOptions,
+                Option("--set NAME", "the files of the current version of this set"),
+                Option("--version VERSION", "with --set: of this version instead"),
+            ] + hub + taskOptions + sessionOptions,
             examples: [
                 Example(
                     "urlsession get https://www.debian.org/",
@@ -81,6 +91,7 @@ extension Subcommand {
                     "urlsession get --into media/films/ https://example.com/film.mp4",
                     "writes the object films/film.mp4, and no file"),
                 Example("urlsession get -o - https://example.com/data.json | jq .", "writes to standard output"),
+                Example("urlsession get --hf openai-community/gpt2 --allow '*.json' gpt2/", "saves files of a model"),
             ],
             run: Transfers.get),
         Subcommand(

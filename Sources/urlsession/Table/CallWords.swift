@@ -75,7 +75,7 @@ struct CallWords: Sendable {
             }
         }
         if call.flag("help") { return .help(command) }
-        if call.flag("version") { return .version }
+        if call.flag("version"), call.text("version") == "" { return .version }
         try call.take(arguments: plain)
         return .run(call)
     }

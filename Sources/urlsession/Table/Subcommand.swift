@@ -40,7 +40,12 @@ struct Subcommand: Sendable {
     var isLocal = false
     let run: @Sendable (Invocation) async throws -> Void
 
-    var allOptions: [Option] { options + (isLocal ? [] : CommandTable.connection) + CommandTable.common }
+    /// The options of the command, and those common options of whose names it has no option of its own.
+    var allOptions: [Option] {
+        let names = Set(options.map(\.name))
+        return options + (isLocal ? [] : CommandTable.connection)
+            + CommandTable.common.filter { !names.contains($0.name) }
+    }
 
     var usage: String {
         (["urlsession \(name)"] + (options.isEmpty ? [] : ["[OPTIONS]"]) + arguments.map(\.usage))
@@ -58,6 +63,7 @@ enum CommandTable {
 
     static let groups = [
         CommandGroup(title: "Transfers", commands: Subcommand.transfers),
+        CommandGroup(title: "Sets", commands: Subcommand.sets),
         CommandGroup(title: "Sessions and tasks", commands: Subcommand.tasks),
         CommandGroup(title: "Events and questions", commands: Subcommand.events),
         CommandGroup(title: "Webhooks", commands: Subcommand.webhooks),

@@ -50,6 +50,14 @@ extension Words {
         case .sessionDidStall:
             let data: EventData.DidStall = try event.data.read()
             return "\(data.taskCount) running tasks have made no progress since \(data.since)"
+        case .setDidPublish:
+            let data: EventData.DidPublish = try event.data.read()
+            let amount = "\(Int(data.files).counted("file")), \(bytes(data.bytes))"
+            return "version \(data.version) of set \(data.name) is current (\(data.cause)): \(amount)"
+        case .setDidFail:
+            let data: EventData.DidFail = try event.data.read()
+            let first = data.failures.first.map { ": " + ($0.path.map { "\($0): " } ?? "") + sentence($0.detail) } ?? ""
+            return "version \(data.version) of set \(data.name) failed\(first)"
         case .sessionDidFinishEvents:
             let data: EventData.DidFinishEvents = try event.data.read()
             return "all events of launch \(data.launchId) were handled"

@@ -11,7 +11,7 @@ struct TransferDisplay {
     private var startedAt: Double
 
     /// Seconds between lines without a terminal.
-    private static let pause = 10.0
+    static let pause = 10.0
 
     init(_ output: Output) {
         self.output = output

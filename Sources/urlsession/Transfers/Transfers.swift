@@ -7,6 +7,8 @@ enum Transfers {
 
     static func get(_ call: Invocation) async throws {
         let words = call.words
+        try SetDownload.check(words)
+        if SetDownload.isMeant(by: words) { return try await SetDownload.get(call) }
         try User.checkStandardInput(words)
         let place = try Self.place(words)
         let sources = try Self.sources(words)

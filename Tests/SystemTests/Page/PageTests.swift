@@ -17,6 +17,8 @@ import Testing
             ("#/sessions/s/configuration", "retryPolicy"), ("#/sessions/s/tasks/1", "Receiving"),
             ("#/sessions/s/tasks/2", "SOURCE"), ("#/sessions/s/tasks/4", "its earliest begin date"),
             ("#/sessions/s/tasks/7", "Name lookup"), ("#/sessions/s/tasks/8", "without breaks"), ("#/launches", "done"),
+            ("#/sets", "models"), ("#/sets/models", "Make current"), ("#/sets/models/broken", "404"),
+            ("#/sets/nothing", "No such set"),
             ("#/launches/\(launch)", "Attempt"),
             ("#/questions", "archive"), ("#/app", "New data"), ("#/nowhere", "No such page"),
         ]
@@ -342,9 +344,25 @@ struct PageStage {
                 "taskDescription": .string(String(repeating: "أرشيف الليل ארכיון ", count: 9) + "without breaks"),
             ])
         try await scene.download("/small", in: "done")
+        try await makeSet()
         try await scene.api.post("/v1/app/background-refresh/simulate")
         try await scene.completed(7)
         try await receiver.waitForDelivery(count: 2, type: "session.handleEvents")
         try await receiver.waitForDelivery(type: "app.performFetch")
+    }
+
+    /// A set with a current version, a kept one and one that failed.
+    private func makeSet() async throws {
+        try await scene.makeSession("mirror", ["sessionSendsLaunchEvents": false])
+        try await scene.api.put("/v1/sets/models")
+        for (version, path) in [("first", "/small"), ("second", "/small"), ("broken", "/nowhere")] {
+            let file: JSON = ["path": "a/b.bin", "request": ["url": .string(scene.origin.url(path))]]
+            let creation: JSON = ["version": .string(version), "session": "mirror", "files": [file]]
+            try await scene.api.post("/v1/sets/models/versions", creation)
+            try await eventually("the end of \(version)") {
+                let state = try await scene.api.get("/v1/sets/models/versions/\(version)").json["state"].string
+                return ["published", "failed"].contains(state)
+            }
+        }
     }
 }
