@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import random
 import shutil
+import sys
 import time
 
 from buckets import logging
@@ -183,19 +184,21 @@ class Reader:
         self.process.join()
 
     def _run(self):
-        last = 0
+        last, is_first = 0, True
         while True:
             try:
                 with self.current() as read:
                     version = int(read(path(0)))
                     faults = [self._fault(read(path(number)), content(version, number)) for number in range(len(LENGTHS))]
                     faults.append("older" if version < last else None)
-                    last = version
+                    last, detail = version, f"version {version} after {last}: {faults}"
             except (FileNotFoundError, Refused) as problem:
-                print(problem, flush=True)
-                faults = ["missing"]
+                faults, detail = ["missing"], problem
             for fault in [*filter(None, faults), "reads"]:
                 self.counts[self.KINDS.index(fault)] += 1
+            if any(faults) and is_first:
+                print(time.strftime("%T"), detail, file=sys.stderr, flush=True)
+                is_first = False
 
     @staticmethod
     def _fault(found, wanted):
@@ -240,7 +243,7 @@ def publications(here, tree):
         began = time.monotonic()
         left = lambda: len(os.listdir(folder / ".versions"))
         removed = wait_until(lambda: left() <= KEEP + 1, GRACE + 120, f"{left()} versions to go", every=0.2) - began
-        yield (f"(sets) replaced versions removed", f"{removed:.0f} s",
+        yield ("(sets) replaced versions removed", f"{removed:.0f} s",
                f"after the last publication (goal {GRACE + 60}); {left()} are left, with "
                f"{disk_bytes(here / 'service', folder) / 2**20:.1f} MiB of disk in all")
         if faults := [reader.found() for reader in readers.values() if any(list(reader.found().values())[1:])]:
@@ -262,7 +265,6 @@ def run(scratch, only=("digests", "tags", "publications")):
 
 
 if __name__ == "__main__":
-    import sys
     from surroundings import Scratch, machine
 
     print(machine(), "load", os.getloadavg())
