@@ -186,6 +186,7 @@ class Reader:
     def _run(self):
         last, is_first = 0, True
         while True:
+            time.sleep(0.001)  # leaves the service a core
             try:
                 with self.current() as read:
                     version = int(read(path(0)))
