@@ -1,4 +1,5 @@
 package import Base
+import CLinux
 import Glibc
 
 /// An open folder below a root that other programs may write to as well. Paths are resolved beneath the folder: the

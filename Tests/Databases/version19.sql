@@ -451,8 +451,8 @@ CREATE TABLE IF NOT EXISTS "event" (
         kind = 'task.willBeginDelayedRequest' OR kind = 'task.didReceiveChallenge' OR
         kind = 'task.didResumeAtOffset' OR kind = 'task.didFinishDownloading' OR
         kind = 'task.didFinishCollectingMetrics' OR kind = 'task.didComplete' OR kind = 'session.didStall' OR
-        kind = 'session.didFinishEvents' OR kind = 'session.didBecomeInvalid' OR
-        kind = 'set.didPublish' OR kind = 'set.didFail'),
+        kind = 'set.didPublish' OR kind = 'set.didFail' OR
+        kind = 'session.didFinishEvents' OR kind = 'session.didBecomeInvalid'),
     task INTEGER,
     occurred_at INTEGER NOT NULL,
     data BLOB,
@@ -572,10 +572,8 @@ CREATE INDEX file_set_place ON file_set (place) WHERE place IS NOT NULL;
 CREATE INDEX file_set_due ON file_set (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX set_version_set ON set_version (file_set, id);
 CREATE UNIQUE INDEX set_version_name ON set_version (file_set, name) WHERE name IS NOT NULL AND removing = 0     AND state <> 'failed' AND state <> 'cancelled' AND state <> 'superseded';
-CREATE INDEX set_version_session ON set_version (session);
 CREATE INDEX set_version_due ON set_version (due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX set_file_listed ON set_file (version, path) WHERE state = 'listed';
-CREATE INDEX set_file_failed ON set_file (version, path) WHERE state = 'failed';
+CREATE INDEX set_file_state ON set_file (version, state, path);
 CREATE INDEX set_file_task ON set_file (task) WHERE task IS NOT NULL;
 CREATE INDEX set_file_expected ON set_file (app, listed) WHERE listed IS NOT NULL AND state = 'kept';
 CREATE INDEX set_file_digest ON set_file (app, digest) WHERE state = 'kept';

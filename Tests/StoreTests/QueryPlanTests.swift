@@ -42,7 +42,7 @@ import Testing
         ("WITH RECURSIVE queued (app)", "the rows that it finds itself, one look into the index for each"),
         ("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1", "the first of an index of those alone"),
         (
-            "SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 AS ready, progress_document FROM live",
+            "SELECT task, disk_kept, disk_needed, disk_not_before <= ?1 OR disk_not_before > ?3 AS ready",
             "in the order of an index of those alone, as many as are asked for"
         ),
         (
@@ -78,6 +78,7 @@ import Testing
         ("SELECT id, client_task_id, group_name FROM task WHERE substr(specification_document, 1, 1)", lostKey),
         ("SELECT id FROM session WHERE substr(configuration_document, 1, 1)", lostKey),
         ("SELECT id FROM app", lostKey),
+        ("SELECT id, replaced_at FROM set_version WHERE file_set = ?1", "the published versions of one set"),
     ]
 
     private static let leftBehind = "an index of tasks that dead nodes have left, once at start"

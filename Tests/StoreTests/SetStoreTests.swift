@@ -113,7 +113,7 @@ struct SetStoreTests {
         let tasks = try await start(version)
         try await complete(#require(tasks["b"]))
         #expect(try await sets.due(at: fixture.now).contains { $0.work == .version(version.id) })
-        try await sets.postpone(.version(version.id), until: nil, isFailure: false)
+        try await sets.waitForTasks(of: version.id)
         #expect(try await sets.standing(of: version.id)?.openFiles == 1)
         try await complete(#require(tasks["a/b"]))
         #expect(try await sets.due(at: fixture.now).map(\.work) == [.version(version.id)])
@@ -216,6 +216,7 @@ struct SetStoreTests {
         #expect(try await sets.takeListed(wrong.id, revalidates: true, limit: 10, at: fixture.now).reused == 0)
         try await expectSoundLedger(fixture)
 
+        for other in [copy, wrong] { _ = try await sets.handle(.cancel, other.id, at: fixture.now) }
         for id in [version.id, copy.id] {
             let removed = try await sets.remove(id, limit: 10, at: fixture.now)
             #expect(!removed.0 && removed.1.filesToRemove == (id == copy.id ? [path] : []))

@@ -22,7 +22,7 @@ extension CommandLineTests {
         // What is there with the same bytes counts as saved.
         #expect(try await call("get", "--set", "s", "out").allSatisfy { $0.hasPrefix("is there: ") })
         folder.write(Array("other".utf8), to: "out/d/b.txt")
-        let failed = try await failure("get", "--set", "s", "--version", "1", "out")
+        let failed = try await failure("get", "--set", "s", "--set-version", "1", "out")
         #expect(failed.status == 1 && failed.errors.contains("d/b.txt") && failed.errors.contains("--force"))
         #expect(readFile(folder.file("out/d/b.txt")) == Array("other".utf8))
         try await call("get", "--set", "s", "--force", "-o", "out")

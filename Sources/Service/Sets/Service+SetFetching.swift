@@ -27,8 +27,7 @@ extension Service {
         }
         let task = try await store.tasks.read(number)
         guard task.state == .completed else {
-            // Its end makes the next step due.
-            return try await store.sets.postpone(.version(version.id), until: nil, isFailure: false)
+            return try await store.sets.waitForTasks(of: version.id)
         }
         guard task.outcome == .succeeded, let response = task.result?.response else {
             let status = task.result?.response.map { "The origin answered \($0.statusCode)." }
@@ -60,11 +59,8 @@ extension Service {
             try await store.sets.addPart(Array(rest.prefix(1000)), to: id)
             rest = rest.dropFirst(1000)
         }
-        let (isWanted, aftermath) = try await store.sets.add(Array(rest), expansion, to: id, at: clock.now)
+        let aftermath = try await store.sets.add(Array(rest), expansion, to: id, at: clock.now)
         outlet.handle(aftermath)
-        guard isWanted else { return }
-        let now = clock.now
-        try await store.sets.postpone(.version(id), until: now, isFailure: false)
     }
 
     /// Removes the files of a list that is fetched again.
@@ -117,10 +113,7 @@ extension Service {
                 return
             }
         }
-        // The end of the last task makes the next step due, unless all have ended by now.
-        guard let now = try await store.sets.standing(of: version.id) else { return }
-        try await store.sets.postpone(
-            .version(version.id), until: now.openFiles == 0 ? clock.now : nil, isFailure: false)
+        try await store.sets.waitForTasks(of: version.id)
     }
 
     private func specification(of wanted: WantedSetFile, _ standing: SetVersionStanding) -> TaskSpecification {
@@ -179,8 +172,7 @@ extension Service {
             return true
         } catch DomainError.tooManyTasks(_, let index) {
             if index > 0 { try await create(Array(new.prefix(index))) }
-            try await store.sets.postpone(
-                .version(version.id), until: clock.now + Self.pauseForRoom, isFailure: false)
+            try await store.sets.postpone(version, until: clock.now + Self.pauseForRoom)
         } catch DomainError.storedBytesExceeded {
             try await fail(version.id, "The app has no room for more stored bytes.")
         } catch DomainError.sessionInvalidated {

@@ -13,8 +13,7 @@ extension Service {
         if standing.isOvertaken { return try await move(version.id, .overtaken) }
         let outlet = try self.outlet(of: set)
         if try await store.sets.isOccupied(set) {
-            let soon = clock.now + .seconds(1)
-            return try await store.sets.postpone(.version(version.id), until: soon, isFailure: false)
+            return try await store.sets.postpone(version, until: clock.now + .seconds(1))
         }
         if let outlet,
             let other = try await store.sets.livingVersions(of: set.id).first(where: { other in

@@ -65,7 +65,7 @@ extension Service {
 
     private func postpone(_ work: SetWork, after error: any Error) async throws {
         guard Store.Obstacle(error) == nil else {
-            return try await store.sets.postpone(work, until: clock.now + .seconds(1), isFailure: false)
+            return try await postpone(work, until: clock.now + .seconds(1), isFailure: false)
         }
         let attempts =
             switch work {
@@ -75,7 +75,16 @@ extension Service {
         log.warning("a step on a set failed", ("work", "\(work)"), ("attempts", attempts + 1), ("error", "\(error)"))
         if attempts + 1 >= Self.mostAttempts, try await giveUp(work, after: error) { return }
         let pause = min(Duration.seconds(300), .seconds(1 << min(attempts, 9)))
-        try await store.sets.postpone(work, until: clock.now + pause, isFailure: true)
+        try await postpone(work, until: clock.now + pause, isFailure: true)
+    }
+
+    private func postpone(_ work: SetWork, until time: Timestamp, isFailure: Bool) async throws {
+        switch work {
+        case .set(let id): try await store.sets.postpone(id, until: time, isFailure: isFailure)
+        case .version(let id):
+            guard let standing = try await store.sets.standing(of: id) else { return }
+            try await store.sets.postpone(standing.version, until: time, isFailure: isFailure)
+        }
     }
 
     /// - Returns: Whether nothing is left to repeat.
@@ -164,7 +173,7 @@ extension Service {
         case .fetching: try await fetch(standing)
         case .verifying: try await verify(standing)
         case .publishing: try await publish(standing)
-        case .published: try await store.sets.postpone(.version(id), until: nil, isFailure: false)
+        case .published: try await store.sets.postpone(standing.version, until: nil)
         case .failed, .superseded, .cancelled: try await retire(standing)
         }
     }
@@ -191,7 +200,7 @@ extension Service {
             version, but: try await store.sets.livingVersions(of: standing.set.id))
         let end = (version.endedAt ?? version.createdAt) + Store.Sets.endedRetention
         guard end <= clock.now else {
-            return try await store.sets.postpone(.version(version.id), until: end, isFailure: false)
+            return try await store.sets.postpone(version, until: end)
         }
         try await store.sets.beginRemoval(of: version.id)
         try await remove(standing)

@@ -41,14 +41,19 @@ extension Store.Sets {
 
     // MARK: What is due
 
-    /// The work that is due, at most one item of each kind for an app.
+    /// Items of each kind that are read at once.
+    private static let dueAtOnce = 1000
+
+    /// The work that is due for the longest time.
     package func due(at now: Timestamp) async throws -> [(app: AppID, work: SetWork)] {
         try await database.read { db in
             let sets = try db.all(
-                "SELECT min(id) AS id, app FROM file_set WHERE due_at <= ?1 GROUP BY app", now.milliseconds
+                "SELECT id, app FROM file_set WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2", now.milliseconds,
+                Self.dueAtOnce
             ) { (app: AppID($0.integer("app")), work: SetWork.set(SetID($0.integer("id")))) }
             let versions = try db.all(
-                "SELECT min(id) AS id, app FROM set_version WHERE due_at <= ?1 GROUP BY app", now.milliseconds
+                "SELECT id, app FROM set_version WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2", now.milliseconds,
+                Self.dueAtOnce
             ) { (app: AppID($0.integer("app")), work: SetWork.version(SetVersionID($0.integer("id")))) }
             return sets + versions
         }
@@ -64,22 +69,38 @@ extension Store.Sets {
         }
     }
 
-    /// Schedules the next step after one that failed, or after some time.
+    /// Schedules the next step after one that failed, or after some time; none for `nil`. A command that changed the
+    /// version meanwhile has scheduled its step.
     ///
     /// - Parameter isFailure: Whether the step counts as a failed attempt.
-    package func postpone(_ work: SetWork, until time: Timestamp?, isFailure: Bool) async throws {
+    package func postpone(
+        _ version: SetVersionRecord, until time: Timestamp?, isFailure: Bool = false
+    ) async throws {
         try await database.write { db in
-            let failures = isFailure ? 1 : 0
-            switch work {
-            case .set(let id):
-                try db.execute(
-                    "UPDATE file_set SET due_at = ?2, attempts = attempts + ?3 WHERE id = ?1", id.rawValue,
-                    time?.milliseconds, failures)
-            case .version(let id):
-                try db.execute(
-                    "UPDATE set_version SET due_at = ?2, attempts = attempts + ?3 WHERE id = ?1", id.rawValue,
-                    time?.milliseconds, failures)
-            }
+            try db.execute(
+                "UPDATE set_version SET due_at = ?3, attempts = attempts + ?4 WHERE id = ?1 AND revision = ?2",
+                version.id.rawValue, version.revision, time?.milliseconds, isFailure ? 1 : 0)
+        }
+    }
+
+    /// Schedules the next step on a set.
+    package func postpone(_ set: SetID, until time: Timestamp, isFailure: Bool) async throws {
+        try await database.write { db in
+            try db.execute(
+                "UPDATE file_set SET due_at = ?2, attempts = attempts + ?3 WHERE id = ?1", set.rawValue,
+                time.milliseconds, isFailure ? 1 : 0)
+        }
+    }
+
+    /// Ends a step on a version whose tasks are under way: the end of the last one makes the next step due.
+    package func waitForTasks(of version: SetVersionID) async throws {
+        try await database.write { db in
+            try db.execute(
+                """
+                UPDATE set_version SET due_at = NULL WHERE id = ?1 AND (state = 'expanding' \
+                AND EXISTS (SELECT 1 FROM live WHERE task = list_task) OR state = 'fetching' AND open_files > 0 \
+                AND NOT EXISTS (SELECT 1 FROM set_file WHERE version = ?1 AND state = 'listed'))
+                """, version.rawValue)
         }
     }
 
@@ -223,7 +244,9 @@ extension Store.Sets {
                 }
             }
             try db.execute(
-                "UPDATE file_set SET due_at = ?2, attempts = 0 WHERE id = ?1", id.rawValue, next?.milliseconds)
+                """
+                UPDATE file_set SET due_at = ?2, attempts = 0 WHERE id = ?1 AND switching IS NULL AND forgotten = 0
+                """, id.rawValue, next?.milliseconds)
         }.1
     }
 
@@ -383,21 +406,21 @@ extension Store.Sets {
 
     /// Adds the rest of the current document to a version, and stores how the list goes on.
     ///
-    /// - Returns: False if the commit of the source is the name of another version: this one is superseded.
+    /// If the commit of the source is the name of another version, this one is superseded.
+    ///
     /// - Throws: ``SetPathCollision``.
     package func add(
         _ files: [SetFile], _ expansion: SetExpansion, to id: SetVersionID, at now: Timestamp
-    ) async throws -> (isWanted: Bool, aftermath: Aftermath) {
+    ) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let db = transaction.db
-            guard let row = try self.row(id, db), row.version.state == .expanding else { return false }
+            guard let row = try self.row(id, db), row.version.state == .expanding else { return }
             var document = row.document
             if let commit = expansion.commit, document.expansion?.commit == nil,
                 row.version.name == row.version.publicId
             {
                 if let other = try self.named(commit, of: row.set, db), other.id != id {
-                    try self.apply(.overtaken, to: row, nil, transaction)
-                    return false
+                    return try self.apply(.overtaken, to: row, nil, transaction)
                 }
                 try db.execute("UPDATE set_version SET name = ?2 WHERE id = ?1", id.rawValue, commit)
             }
@@ -406,9 +429,9 @@ extension Store.Sets {
             try self.write(document, of: row.version, db)
             try self.add(files, to: id, db)
             try db.execute("UPDATE set_version SET list_task = NULL WHERE id = ?1", id.rawValue)
+            try self.schedule(id, at: transaction.now, transaction)
             if expansion.isComplete { try self.apply(.listed, to: self.row(id, db).orNotFound(), nil, transaction) }
-            return true
-        }
+        }.1
     }
 
     /// Records that files differ from their digests.

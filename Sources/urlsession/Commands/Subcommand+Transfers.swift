@@ -80,7 +80,7 @@ extension Subcommand {
                     "read URLs from a file, one on each line, optionally with a tab and the NAME of its file; - for standard input",
                     .file),
                 Option("--set NAME", "the files of the current version of this set"),
-                Option("--version VERSION", "with --set: of this version instead"),
+                Option("--set-version VERSION", "with --set: of this version instead"),
             ] + hub + taskOptions + sessionOptions,
             examples: [
                 Example(

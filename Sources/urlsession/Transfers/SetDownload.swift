@@ -15,7 +15,7 @@ struct SetDownload {
     /// Whether a call of `get` is for a set.
     static func isMeant(by words: CallWords) -> Bool { words.text("set") != nil || words.text("hf") != nil }
 
-    private static let options = ["set", "version"] + Subcommand.hub.map(\.name)
+    private static let options = ["set", "set-version"] + Subcommand.hub.map(\.name)
 
     /// Refuses options that do not belong together.
     static func check(_ words: CallWords) throws(CallWords.Fault) {
@@ -32,8 +32,8 @@ struct SetDownload {
         if words.text("hf") == nil, let name = first(Subcommand.hub.map(\.name)) {
             throw fault("--\(name) is for --hf")
         }
-        if words.text("hf") != nil, words.text("version") != nil {
-            throw fault("--version and --hf exclude each other")
+        if words.text("hf") != nil, words.text("set-version") != nil {
+            throw fault("--set-version and --hf exclude each other")
         }
         let places = words.texts("URL") + words.texts("output")
         guard places.count <= 1 else { throw fault("the files go into one folder: \(places.joined(separator: ", "))") }
@@ -48,7 +48,7 @@ struct SetDownload {
         let download = SetDownload(call: call, folder: LocalFiles.absolute(place))
         do {
             guard let repository = words.text("hf") else {
-                return try await download.save(words.text("set") ?? "", words.text("version"))
+                return try await download.save(words.text("set") ?? "", words.text("set-version"))
             }
             try await download.save(VersionOrder.hub(repository, words))
         } catch let problem as Problem where problem.code == .notFound || problem.code == .contentNotReady {
