@@ -42,7 +42,7 @@ import Testing
         try await eventually("version 1 is current") {
             try await scene.api.get("/v1/sets/models").json["current"]["version"] == "1"
         }
-        try await page.click("Delete")
+        try await page.click("Delete…")
         try await page.click("Delete", in: "dialog .dialog-foot")
         try await page.seeText("No sets yet")
         #expect(page.browser.takeComplaints() == [])
