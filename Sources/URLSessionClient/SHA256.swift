@@ -5,20 +5,33 @@ package struct SHA256 {
     private var state: [UInt32] = [
         0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19,
     ]
-    private var schedule = [UInt32](repeating: 0, count: 64)
     /// Bytes of an incomplete block.
     private var rest: [UInt8] = []
     private var length: UInt64 = 0
 
     /// Adds bytes of the message.
     mutating func update(_ bytes: some Sequence<UInt8>) {
-        for byte in bytes {
-            rest.append(byte)
-            length += 1
-            guard rest.count == Self.blockSize else { continue }
-            mix(rest)
-            rest.removeAll(keepingCapacity: true)
+        if bytes.withContiguousStorageIfAvailable({ add($0) }) == nil {
+            Array(bytes).withUnsafeBufferPointer { add($0) }
         }
+    }
+
+    private mutating func add(_ bytes: UnsafeBufferPointer<UInt8>) {
+        length += UInt64(bytes.count)
+        var place = 0
+        if !rest.isEmpty {
+            place = min(Self.blockSize - rest.count, bytes.count)
+            rest += bytes[..<place]
+            guard rest.count == Self.blockSize else { return }
+            let block = rest
+            rest.removeAll(keepingCapacity: true)
+            block.withUnsafeBufferPointer { mix($0) }
+        }
+        while bytes.count - place >= Self.blockSize {
+            mix(UnsafeBufferPointer(rebasing: bytes[place..<(place + Self.blockSize)]))
+            place += Self.blockSize
+        }
+        rest += bytes[place...]
     }
 
     /// The digest, 32 bytes.
@@ -43,23 +56,34 @@ package struct SHA256 {
         return digest(key.map { $0 ^ 0x5C } + digest(key.map { $0 ^ 0x36 } + message))
     }
 
-    private mutating func mix(_ block: [UInt8]) {
-        for place in 0..<16 {
-            schedule[place] = (0..<4).reduce(0) { $0 << 8 | UInt32(block[place * 4 + $1]) }
+    private mutating func mix(_ block: UnsafeBufferPointer<UInt8>) {
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: Self.blockSize) { schedule in
+            for place in 0..<16 {
+                let (high, low) = (UInt32(block[place * 4]) << 8, UInt32(block[place * 4 + 2]) << 8)
+                schedule[place] = (high | UInt32(block[place * 4 + 1])) << 16 | low | UInt32(block[place * 4 + 3])
+            }
+            for place in 16..<64 {
+                let (near, far) = (schedule[place - 2], schedule[place - 15])
+                let sum0 = Self.rotate(far, 7) ^ Self.rotate(far, 18) ^ far >> 3
+                let sum1 = Self.rotate(near, 17) ^ Self.rotate(near, 19) ^ near >> 10
+                schedule[place] = schedule[place - 16] &+ sum0 &+ schedule[place - 7] &+ sum1
+            }
+            rounds(UnsafeBufferPointer(schedule))
         }
-        for place in 16..<64 {
-            let (near, far) = (schedule[place - 2], schedule[place - 15])
-            let sum0 = Self.rotate(far, 7) ^ Self.rotate(far, 18) ^ far >> 3
-            let sum1 = Self.rotate(near, 17) ^ Self.rotate(near, 19) ^ near >> 10
-            schedule[place] = schedule[place - 16] &+ sum0 &+ schedule[place - 7] &+ sum1
-        }
+    }
+
+    private mutating func rounds(_ schedule: UnsafeBufferPointer<UInt32>) {
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
         var (e, f, g, h) = (state[4], state[5], state[6], state[7])
-        for (word, constant) in zip(schedule, Self.constants) {
-            let choice = (e & f) ^ (~e & g)
-            let first = h &+ (Self.rotate(e, 6) ^ Self.rotate(e, 11) ^ Self.rotate(e, 25)) &+ choice &+ constant &+ word
-            let second = (Self.rotate(a, 2) ^ Self.rotate(a, 13) ^ Self.rotate(a, 22)) &+ ((a & b) ^ (a & c) ^ (b & c))
-            (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
+        Self.constants.withUnsafeBufferPointer { constants in
+            for place in 0..<64 {
+                let choice = (e & f) ^ (~e & g)
+                let sum1 = Self.rotate(e, 6) ^ Self.rotate(e, 11) ^ Self.rotate(e, 25)
+                let first = h &+ sum1 &+ choice &+ constants[place] &+ schedule[place]
+                let sum0 = Self.rotate(a, 2) ^ Self.rotate(a, 13) ^ Self.rotate(a, 22)
+                let second = sum0 &+ ((a & b) ^ (a & c) ^ (b & c))
+                (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
+            }
         }
         for (place, word) in [a, b, c, d, e, f, g, h].enumerated() { state[place] &+= word }
     }

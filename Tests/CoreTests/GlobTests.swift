@@ -23,10 +23,11 @@ import Testing
         #expect(Glob(pattern).matches(path) == matches)
     }
 
-    @Test func `Many stars take no more than the product of the lengths`() {
+    @Test func `Many stars take no more than the product of the lengths, and brackets linear time`() {
         let path = String(repeating: "a", count: 4000)
         #expect(!Glob(String(repeating: "*a", count: 40) + "*b").matches(path))
         #expect(Glob(String(repeating: "*", count: 10_000) + "a").matches(path))
+        #expect(!Glob(String(repeating: "[", count: 100_000)).matches(path))
     }
 
     private func admitted(_ paths: [String], _ fill: (inout SetSource) -> Void) throws -> [String] {

@@ -46,7 +46,9 @@ func checkGlob(_ bytes: [UInt8]) throws {
     let lines = lines(bytes).map(text)
     guard lines.count == 2 else { return }
     let (pattern, path) = (lines[0].hasSuffix("/") ? lines[0] + "*" : lines[0], lines[1])
-    let matches = Glob(lines[0]).matches(path)
+    let glob = Glob(lines[0])
+    guard glob.cost * path.utf8.count < 1 << 20 else { return }
+    let matches = glob.matches(path)
     guard bytes.count < 64, bytes.allSatisfy({ (1..<0x80).contains($0) && $0 != UInt8(ascii: "[") }) else { return }
     try hold(matches == (fnmatch(pattern, path, FNM_NOESCAPE) == 0), "\(pattern) and \(path)")
 }

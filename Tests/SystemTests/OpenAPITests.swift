@@ -195,25 +195,31 @@ private struct Tour {
     }
 
     func sets() async throws {
+        let gate = Gate()
         scene.origin.serve("/weights", .generated(seed: 2, length: 100_000))
+        scene.origin.serve("/held", .text("x"), always: [.hold(gate)])
         try await api.put("/v1/sessions/sets")
         try await api.put("/v1/sets/models", ["keep": 2, "grace": 60])
         try await api.put("/v1/sets/models", ["cachePolicy": "useProtocolCachePolicy"])
-        func version(_ name: String, _ path: String) async throws -> String {
+        func create(_ name: String, _ path: String) async throws -> String {
             let file: JSON = ["path": "a/b.bin", "request": ["url": .string(scene.origin.url(path))]]
             let version: JSON = ["version": .string(name), "session": "sets", "metadata": ["k": "v"], "files": [file]]
             try await api.post("/v1/sets/models/versions", version)
-            let place = "/v1/sets/models/versions/\(name)"
-            try await eventually("the end of \(name)") {
+            return "/v1/sets/models/versions/\(name)"
+        }
+        func end(of place: String) async throws {
+            try await eventually("the end of \(place)") {
                 ["published", "failed"].contains(try await api.get(place).json["state"].string)
             }
-            return place
         }
-        let first = try await version("1", "/weights")
-        _ = try await version("2", "/weights")
-        let failed = try await version("3", "/missing")
+        let first = try await create("1", "/weights")
+        try await end(of: first)
+        try await end(of: create("2", "/weights"))
+        let failed = try await create("3", "/missing")
+        try await end(of: failed)
         try await api.post(failed + "/retry")
-        try await api.post(failed + "/cancel")
+        try await api.post(create("4", "/held") + "/cancel")
+        gate.open()
         try await api.post("/v1/sets/models/current", ["version": "1"])
         try await api.get("/v1/sets?limit=1")
         try await api.get("/v1/sets/models")

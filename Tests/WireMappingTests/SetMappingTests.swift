@@ -87,7 +87,7 @@ import Wire
 
     @Test func `A manifest names Git's digests`() {
         var file = Core.SetManifestFile(
-            path: "a", length: 3, digest: Core.ContentDigest(algorithm: .sha256, value: "ab"), sourceURL: "https://h/a")
+            path: "a", length: 3, digest: Core.ContentDigest(algorithm: .sha256, value: "ab"), address: "https://h/a")
         file.expectedDigest = SetDigest(.gitBlobSHA1, "cd")
         (file.entityTag, file.lastModified, file.fetchedAt) = ("\"e\"", "l", Records.time)
         let shown = Wire.SetManifestFile(file)

@@ -1,4 +1,4 @@
-/// A pattern of Python's `fnmatch`, as huggingface_hub applies them to paths: `*` also matches slashes, and a pattern that
+/// A pattern of Python's `fnmatch`, as huggingface_hub applies it to paths: `*` also matches slashes, and a pattern that
 /// ends in a slash matches all below the folder. Scalars are compared, never their canonical equivalents.
 package struct Glob: Sendable {
     private enum Element {
@@ -27,12 +27,17 @@ package struct Glob: Sendable {
     package init(_ pattern: String) {
         var rest = Array((pattern.utf8.last == UInt8(ascii: "/") ? pattern + "*" : pattern).unicodeScalars)[...]
         var elements: [Element] = []
+        // Without an end for one set there is none for a later one: without this, brackets take quadratic time.
+        var setsEnd = true
         cost = rest.count
         while let scalar = rest.popFirst() {
             switch scalar {
             case "*": if elements.last?.isStar != true { elements.append(.star) }
             case "?": elements.append(.any)
-            case "[": elements.append(Self.set(&rest) ?? .scalar("["))
+            case "[":
+                let set = setsEnd ? Self.set(&rest) : nil
+                setsEnd = set != nil
+                elements.append(set ?? .scalar("["))
             default: elements.append(.scalar(scalar))
             }
         }
@@ -62,7 +67,7 @@ package struct Glob: Sendable {
     /// The time is at most ``cost`` for each scalar.
     func matches(_ path: [Unicode.Scalar]) -> Bool {
         var (element, position) = (0, 0)
-        // Only the last star matches more when a later scalar differs: what an earlier one could skip, it can, too.
+        // After a difference only the last star matches more: it can skip all that an earlier star could skip.
         var star: (element: Int, position: Int)?
         while position < path.count {
             if element < elements.count, elements[element].isStar {
