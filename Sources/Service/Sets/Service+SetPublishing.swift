@@ -37,6 +37,9 @@ extension Service {
         guard try await store.sets.standing(of: version.id)?.version.state == .publishing else { return }
         try await outlet?.point(to: version)
         self.outlet.handle(try await store.sets.publish(version.id, manifestDigest: manifestDigest, at: clock.now))
+        log.info(
+            "set published", ("set", set.name), ("version", version.name), ("files", version.files.total),
+            ("bytes", version.bytes.total), ("reused", version.files.reused))
     }
 }
 

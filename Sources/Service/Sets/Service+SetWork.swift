@@ -105,7 +105,11 @@ extension Service {
     }
 
     func fail(_ version: SetVersionID, _ detail: String?) async throws {
-        outlet.handle(try await store.sets.handle(.failed, version, detail: detail, at: clock.now).aftermath)
+        let (failed, aftermath) = try await store.sets.handle(.failed, version, detail: detail, at: clock.now)
+        outlet.handle(aftermath)
+        log.warning(
+            "set version failed", ("version", failed.publicId), ("session", failed.sessionIdentifier),
+            ("failed", failed.failedFiles), ("detail", detail ?? ""))
     }
 
     func move(_ version: SetVersionID, _ event: SetVersionState.Event) async throws {
