@@ -1,4 +1,10 @@
 extension TextRule {
+    /// A path within a version of a set: ``relativePath`` with at most 64 parts. Each part is looked up when it is added.
+    public static let setPath = TextRule { text in
+        if let detail = relativePath.violation(in: text) { return detail }
+        return text.utf8.count { $0 == UInt8(ascii: "/") } < 64 ? nil : "A path of a set has at most 64 parts."
+    }
+
     /// A path below a root: parts of 1–255 bytes, none of them `.` or `..`, no control characters, at most 4096 bytes.
     public static let relativePath = TextRule { text in
         guard (1...4096).contains(text.utf8.count) else { return "A path has 1 to 4096 bytes." }

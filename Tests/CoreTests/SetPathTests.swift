@@ -5,7 +5,10 @@ import struct TestSupport.SeededGenerator
 @testable import Core
 
 @Suite struct SetPathTests {
-    @Test(arguments: ["", "/a", "a/", "a//b", "a/../b", "./a", "a\u{0}", String(repeating: "x", count: 256)])
+    @Test(arguments: [
+        "", "/a", "a/", "a//b", "a/../b", "./a", "a\u{0}", String(repeating: "x", count: 256),
+        String(repeating: "a/", count: 64) + "a",
+    ])
     func `A path that leaves its folder or has no name is refused`(_ path: String) {
         #expect(SetPath.violation(in: path) != nil)
         #expect(SetPath.violation(in: "a/b..c/é") == nil)

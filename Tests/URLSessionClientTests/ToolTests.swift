@@ -141,9 +141,9 @@ struct ToolTests {
     // MARK: Sets
 
     @Test func `An option of a command hides the common option of its name`() throws {
-        let words = try parse("get --set s --version v2 folder")
-        #expect(words.text("version") == "v2" && words.texts("URL") == ["folder"])
-        #expect(throws: CallWords.Fault.self) { try parse("get --set s --version") }
+        let words = try parse("set publish s --version v2 list")
+        #expect(words.text("version") == "v2")
+        #expect(throws: CallWords.Fault.self) { try parse("set publish s --version") }
         guard case .version = try CallWords.parse(["tasks", "--version"]) else {
             Issue.record("--version prints the version")
             return
@@ -151,7 +151,7 @@ struct ToolTests {
     }
 
     @Test(arguments: [
-        "get --set s -i f", "get --hf a/b --segments 2", "get --set s --allow x", "get --hf a/b --version v",
+        "get --set s -i f", "get --hf a/b --segments 2", "get --set s --allow x", "get --hf a/b --set-version v",
         "get u --revision main", "get --set s a b", "get --set s -o -", "get --set s --session t",
     ])
     func `Options of sets and of URLs exclude each other`(_ line: String) throws {

@@ -91,10 +91,9 @@ public struct SetSource: Shape {
             .huggingface: ["repository", "type", "revision", "allow", "ignore", "endpoint"],
             .checksums: ["url", "base", "algorithm"], .manifest: ["url"],
         ]
-        for (other, names) in own where other != kind {
-            for name in names where own[kind]?.contains(name) == false && reader.presence(of: name) != .absent {
-                reader.report(name, "A source of the kind \(kind) has no \(name).")
-            }
+        for name in Set(own.values.joined()).subtracting(own[kind] ?? []).sorted()
+        where reader.presence(of: name) != .absent {
+            reader.report(name, "A source of the kind \(kind) has no \(name).")
         }
     }
 }

@@ -82,7 +82,7 @@ public struct SetVersionFile: Shape {
     }
 
     public mutating func visit(_ members: inout some MemberVisitor) {
-        members.member("path", &path, .relativePath)
+        members.member("path", &path, .setPath)
         members.member("request", &request)
         members.optional("expectedDigest", &expectedDigest)
         members.optional("length", &length, 0 ... .max)

@@ -18,7 +18,6 @@ import Testing
             ("#/sessions/s/tasks/2", "SOURCE"), ("#/sessions/s/tasks/4", "its earliest begin date"),
             ("#/sessions/s/tasks/7", "Name lookup"), ("#/sessions/s/tasks/8", "without breaks"), ("#/launches", "done"),
             ("#/sets", "models"), ("#/sets/models", "Make current"), ("#/sets/models/broken", "404"),
-            ("#/sets/nothing", "No such set"),
             ("#/launches/\(launch)", "Attempt"),
             ("#/questions", "archive"), ("#/app", "New data"), ("#/nowhere", "No such page"),
         ]
