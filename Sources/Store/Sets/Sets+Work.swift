@@ -184,7 +184,7 @@ extension Store.Sets {
         try db.execute("UPDATE set_version SET replaced_at = NULL WHERE id = ?1", version.id.rawValue)
         try db.execute(
             """
-            UPDATE file_set SET current = ?2, switching = NULL, newest = max(newest, ?2), revision = revision + 1, \
+            UPDATE file_set SET current = ?2, switching = NULL, newest = CASE WHEN newest > ?2 THEN newest ELSE ?2 END, revision = revision + 1, \
             due_at = ?3, attempts = 0 WHERE id = ?1
             """, version.set.rawValue, version.id.rawValue, now)
         transaction.aftermath.hasDueSets = true
