@@ -6,7 +6,7 @@ parts=('Core|Base|Wire|WireMapping|TestSupport|Fuzz' 'Files|SQL|Buckets' Store H
 
 # Suites of the whole service whose outcome may depend on the engine of the store.
 on_the_engine='Acceptance|App|Body|Cache|Contents|Crash|Endurance|Event|Kill|KillPoint|Launch|LaunchStorm|MasterKey|Metrics'
-on_the_engine+='|Node|Question|SharedQuestion|Refresh|Resume|Session|Set|SetKill|SetSource|Task|Upload|UploadKill'
+on_the_engine+='|Node|Question|SharedQuestion|Refresh|Resume|Session|SetSource|Task|Upload|UploadKill'
 # Suites that are told on three nodes as well.
 on_three_nodes='App|Cache|Kill|Launch|Question|Refresh|Session'
 # Suites with a test that takes a minute by itself: they begin at once, beside the others.
