@@ -140,7 +140,8 @@ extension Problem {
                 Problem(.contentsUnavailable, "The bucket of these bytes cannot be reached.")
             case .destinationUnavailable:
                 Problem(
-                    .contentsUnavailable, "The destination does not show the version yet. The service goes on trying.")
+                    .contentsUnavailable,
+                    "The destination does not show the version yet. The service tries again.")
             case .overloaded:
                 Problem(.rateLimited, "Too many large bodies are being read; try again soon.", status: 503)
             case .shuttingDown: Problem(.shuttingDown, "The service is shutting down.")

@@ -572,6 +572,7 @@ CREATE INDEX file_set_place ON file_set (place) WHERE place IS NOT NULL;
 CREATE INDEX file_set_due ON file_set (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX set_version_set ON set_version (file_set, id);
 CREATE UNIQUE INDEX set_version_name ON set_version (file_set, name) WHERE name IS NOT NULL AND removing = 0     AND state <> 'failed' AND state <> 'cancelled' AND state <> 'superseded';
+CREATE INDEX set_version_session ON set_version (session);
 CREATE INDEX set_version_due ON set_version (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX set_file_state ON set_file (version, state, path);
 CREATE INDEX set_file_task ON set_file (task) WHERE task IS NOT NULL;

@@ -197,6 +197,33 @@ struct SetStoreTests {
         try await expectSoundLedger(fixture)
     }
 
+    @Test func `A confirmed tag is that of the request, whatever was published since`() async throws {
+        let set = try await set()
+        _ = try await published(set, [file("a")], named: "1")
+        let second = try await make(set, [file("a")], named: "2")
+        let third = try await make(set, [file("a")], named: "3")
+        let (ofSecond, ofThird) = (try await start(second), try await start(third))
+        try await complete(#require(ofSecond["a"]), bytes: Array("other".utf8), tag: "\"2\"")
+        try await publish(second)
+        // The origin confirms the first version's tag, whose bytes the newest version does not have.
+        try await complete(#require(ofThird["a"]), .notModified, bytes: nil)
+        #expect(try await sets.read(third.id).files.reused == 0)
+        let again = try await sets.takeListed(third.id, revalidates: true, limit: 10, at: fixture.now).wanted
+        #expect(again.map(\.entityTag) == ["\"2\""])
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test func `The version of a deleted session is due, and is cancelled`() async throws {
+        let version = try await make(try await set(), [file("a")])
+        _ = try await start(version)
+        try await sets.waitForTasks(of: version.id)
+        #expect(try await sets.due(at: fixture.now).isEmpty)
+        _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
+        #expect(try await sets.due(at: fixture.now).map(\.work) == [.version(version.id)])
+        #expect(try await sets.standing(of: version.id)?.hasLostSession == true)
+        #expect(try await sets.handle(.cancel, version.id, at: fixture.now).version.state == .cancelled)
+    }
+
     @Test func `A set keeps the bytes that it shares with contents`() async throws {
         let set = try await set { $0.keep = 0 }
         let version = try await make(set, [file("a")], named: "1")

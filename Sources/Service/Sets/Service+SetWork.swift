@@ -139,7 +139,9 @@ extension Service {
         let versions = try await store.sets.allVersions(of: set.id, limit: .max)
         for version in versions where version.state.isInFlight {
             try await move(version.id, .cancel)
-            try await cancelTasks(of: version)
+            if try await store.sets.standing(of: version.id)?.hasLostSession == false {
+                try await cancelTasks(of: version)
+            }
         }
         do {
             try await outlet(of: set)?.removeAll(
@@ -172,6 +174,7 @@ extension Service {
         guard let standing = try await store.sets.standing(of: id) else { return }
         guard standing.isReceived else { return try await removeRows(of: id) }
         if standing.isRemoving { return try await remove(standing) }
+        if standing.hasLostSession, standing.version.state.isInFlight { return try await move(id, .cancel) }
         switch standing.version.state {
         case .expanding: try await expand(standing)
         case .fetching: try await fetch(standing)
@@ -198,7 +201,7 @@ extension Service {
     /// Ends what is left of a version that was not published, and removes it a day later.
     private func retire(_ standing: SetVersionStanding) async throws {
         let version = standing.version
-        if version.state != .failed { try await cancelTasks(of: version) }
+        if version.state != .failed, !standing.hasLostSession { try await cancelTasks(of: version) }
         // Another attempt may take the name.
         try await outlet(of: standing.set)?.remove(
             version, but: try await store.sets.livingVersions(of: standing.set.id))

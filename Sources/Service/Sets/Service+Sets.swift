@@ -164,7 +164,7 @@ extension Service {
     ///
     /// - Parameter revision: The set's revision that the caller expects, or nil.
     /// - Throws: ``DomainError/setVersionState(_:)``, ``DomainError/revisionMismatch``; ``ServiceError`` if the
-    ///   destination does not show it within half a minute. The service goes on trying then.
+    ///   destination does not show it within half a minute. The service repeats the attempt.
     package func switchSet(
         _ set: SetID, to version: SetVersionID, ifRevision revision: Int64?
     ) async throws -> SetRecord {

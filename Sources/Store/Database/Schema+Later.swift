@@ -318,6 +318,7 @@ extension Schema {
         CREATE INDEX set_version_set ON set_version (file_set, id);
         CREATE UNIQUE INDEX set_version_name ON set_version (file_set, name) WHERE name IS NOT NULL AND removing = 0 \
             AND state <> 'failed' AND state <> 'cancelled' AND state <> 'superseded';
+        CREATE INDEX set_version_session ON set_version (session);
         CREATE INDEX set_version_due ON set_version (due_at) WHERE due_at IS NOT NULL;
 
         CREATE TABLE set_file (

@@ -118,6 +118,18 @@ extension Store.Sets {
         return tag
     }
 
+    /// The kept file that the origin confirmed to a task; `nil` if the newest kept version has another one by now.
+    private func confirmedFile(at path: String, by task: TaskID, _ row: VersionRow, _ db: Connection) throws -> Bytes? {
+        let document = try db.first(
+            "SELECT file_document FROM set_file WHERE version = ?1 AND path = ?2", row.version.id.rawValue, path
+        ) { $0.blob(0) }
+        guard let document, let sent = try store.tasks.read(task, db)?.specification.ifNoneMatch else { return nil }
+        let file = try documents.decode(
+            SetFile.self, document, sealedAs: SetVersionDocument.context(row.version.publicId))
+        guard let tag = try keptTag(of: file, row, db), tag.utf8.elementsEqual(sent.utf8) else { return nil }
+        return try keptFile(at: path, row, db)?.0
+    }
+
     /// The file at a path of the newest published version of the set.
     private func keptFile(
         at path: String, _ row: VersionRow, _ db: Connection
@@ -207,10 +219,10 @@ extension Store.Sets {
             let isReused = result.cacheStatus == .hit || result.cacheStatus == .revalidated
             try keep(bytes, at: path, of: row, app, isReused: isReused, transaction)
         case .notModified:
-            if let (bytes, _, _, _) = try keptFile(at: path, row, db) {
+            if let bytes = try confirmedFile(at: path, by: live.id, row, db) {
                 try keep(bytes, at: path, of: row, app, isReused: true, transaction)
             } else {
-                // The version that had the file was removed in the meantime: the file is fetched without a condition.
+                // The version that had the file was removed or replaced in the meantime.
                 try db.execute(
                     "UPDATE set_file SET state = 'listed', task = NULL WHERE version = ?1 AND path = ?2",
                     version.rawValue, path)

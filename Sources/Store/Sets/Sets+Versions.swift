@@ -331,6 +331,14 @@ extension Store.Sets {
         }
     }
 
+    /// Makes the next step on the versions of a deleted session due: no task of it ends any more.
+    func wakeVersions(of session: SessionID, _ transaction: Transaction) throws {
+        try transaction.db.execute(
+            "UPDATE set_version SET due_at = ?2 WHERE session = ?1 AND name IS NOT NULL", session.rawValue,
+            transaction.now.milliseconds)
+        transaction.aftermath.hasDueSets = true
+    }
+
     /// Makes the next step on a version due.
     func schedule(_ id: SetVersionID, at time: Timestamp, _ transaction: Transaction) throws {
         try transaction.db.execute(

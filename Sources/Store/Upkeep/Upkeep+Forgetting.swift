@@ -21,6 +21,7 @@ extension Store.Upkeep {
             "SELECT task FROM live WHERE session = ?1 AND stage = 'active' ORDER BY task", id.rawValue
         ) { TaskID($0.integer(0)) }
         _ = try emptyLanes(of: id, Self.lanesAtOnce, db)
+        if entry.book.versionsInFlight > 0 { try store.sets.wakeVersions(of: id, transaction) }
         transaction.addUnfinished(-entry.counts.unfinished, app: entry.app)
         try entry.forget(at: transaction.now, db)
         try db.execute(
