@@ -65,6 +65,23 @@ package final class RequestStream: Sendable {
         }
     }
 
+    /// As ``next()``, but empty if no byte arrives within `time`.
+    package func next(within time: Duration) async throws -> [UInt8]? {
+        try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
+            group.addTask { try await self.next() }
+            group.addTask {
+                try await Task.sleep(for: time)
+                return []
+            }
+            defer { group.cancelAll() }
+            let first = try await group.next() ?? nil
+            guard first == [] else { return first }
+            group.cancelAll()
+            // Bytes may have arrived before the cancellation.
+            do { return try await group.next() ?? nil } catch is CancellationError { return [] }
+        }
+    }
+
     private enum Taken: Sendable {
         case bytes([UInt8]), end, failed(any Error), waits
     }

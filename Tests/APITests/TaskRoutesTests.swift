@@ -493,14 +493,20 @@ import Transfers
                 try await exchange.send(bytes("\(String(lines.utf8.count, radix: 16))\r\n\(lines)\r\n"))
             }
             let line = api.task().description + "\n"
-            try await send(String(repeating: line, count: 600))
-            try await eventually("the first group") {
-                try await api.dev.get("/v1/sessions/s").json["taskCounts"]["suspended"].int ?? 0 >= 500
+            func created(_ count: Int) async throws {
+                try await eventually("\(count) tasks") {
+                    try await api.dev.get("/v1/sessions/s").json["taskCounts"]["suspended"].int ?? 0 >= count
+                }
             }
+            // A group is committed when it is full, and when no line follows it.
+            try await send(String(repeating: line, count: 600))
+            try await created(600)
+            try await send(line)
+            try await created(601)
             try await send(line)
             try await exchange.send(bytes("0\r\n\r\n"))
             let answer = try await exchange.answer()
-            #expect(answer.text.split(separator: "\n").count == 601)
+            #expect(answer.text.split(separator: "\n").count == 602)
         }
     }
 

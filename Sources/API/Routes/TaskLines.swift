@@ -97,7 +97,12 @@ struct TaskLines {
             if isEnough || group.isFull { try await commit(&group, &results) }
             return true
         }
-        while let bytes = try await stream.next() {
+        func next() async throws -> [UInt8]? {
+            guard !group.lines.isEmpty else { return try await stream.next() }
+            let age = call.service.clock.monotonic() - group.began
+            return try await stream.next(within: .milliseconds(max(0, Self.groupAge - age)))
+        }
+        while let bytes = try await next() {
             for line in splitter.take(bytes) {
                 guard try await take(line, &results) else { return Self.tooManyRefused(results.refused) }
             }
