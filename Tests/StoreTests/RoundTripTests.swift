@@ -49,6 +49,31 @@ struct RoundTripTests {
         #expect(trips == [3, 2, 2])
     }
 
+    @Test func `Files of a set are listed and settled in few round trips, whatever their number`() async throws {
+        let (session, store) = (try await fixture.makeSession(), fixture.store)
+        let set = try await store.sets.put("set", of: session.app, ifRevision: nil, at: fixture.now) { _ in }.set
+        let draft = NewSetVersion(publicId: "sver_1", source: nil, metadata: [:])
+        let id = try await store.sets.begin(draft, of: set, in: session, at: fixture.now)
+        let files = (0..<30).map { SetFile("\($0)", TransferRequest(url: "https://a.example/\($0)", method: "GET")) }
+        try await store.sets.add(files, to: id)
+        _ = try await store.sets.finish(id, named: nil, fingerprint: [], at: fixture.now)
+        _ = try await counted()
+        let wanted = try await store.sets.takeListed(id, revalidates: true, limit: 100, at: fixture.now).wanted
+        #expect(try await counted().reduce(0, +) <= 6)
+        let (created, _) = try await store.sets.createTasks(
+            wanted.map { ($0.file.path, fixture.download("/\($0.file.path)")) }, of: id, in: session.id, limit: .max,
+            storedLimit: .max, at: fixture.now)
+        _ = try await fixture.claim()
+        _ = try await counted()
+        let settlements = created.map { fixture.completion($0.task.id, .succeeded, bytes: [1]) }
+        _ = try await store.tasks.advance(
+            settling: settlements, of: [session.id], after: QueueCursor(), through: .everything, at: fixture.now
+        ) { .tasks($0.lanes.map { ($0.id, 10) }) }
+        #expect(try await counted().reduce(0, +) <= 5)
+        #expect(try await store.sets.read(id).files.fetched == 30)
+        #expect(try await store.sets.due(at: fixture.now).map(\.work) == [.version(id)])
+    }
+
     @Test func `Rows are found by index even if the server has not analysed their table`() async throws {
         let session = try await fixture.makeSession()
         try await fixture.create((0..<2000).map { _ in fixture.download() }, in: session)

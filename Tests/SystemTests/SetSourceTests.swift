@@ -141,6 +141,34 @@ import Testing
         #expect(fileSHA256(root.file("deep/m/current/d/a.bin")) == Content.sha256(seed: 1, length: 100_000))
     }
 
+    @Test func `Files of a large version are placed while the last one is fetched`() async throws {
+        let root = TemporaryFolder()
+        let scene = try await Scene(["--files-root", "out=\(root.path)"])
+        try await scene.makeSet("m", ["destination": ["root": "out", "path": "m"]])
+        let gate = Gate()
+        scene.origin.serve("/a", .text("one"))
+        scene.origin.serve("/held", .text("two"), turns: [[.hold(gate)]])
+        var files = (0..<200).map { scene.file("d/\($0)", at: "/a") }
+        files.append(scene.file("z", at: "/held"))
+        try await scene.create("1", files: files)
+        try await eventually("the other files are placed", within: .seconds(60)) {
+            entries(of: root.file("m/.versions/.new-1/d")).count == 200
+        }
+        // The work on another version leaves them in place.
+        try await scene.create("2", files: [scene.file("d/1", at: "/a")])
+        try await scene.version("2", is: "published")
+        #expect(entries(of: root.file("m/.versions")).map(\.name).sorted() == [".new-1", "2"])
+        try await scene.create("3", files: files)
+        gate.open()
+        try await scene.version("1", is: "superseded")
+        try await scene.version("3", is: "published")
+        #expect(entries(of: root.file("m/current/d")).count == 200)
+        #expect(readFile(root.file("m/current/z")) == Array("two".utf8))
+        try await eventually("the superseded version leaves nothing") {
+            entries(of: root.file("m/.versions")).map(\.name).sorted() == ["2", "3"]
+        }
+    }
+
     @Test func `The cache of huggingface_hub has blobs, a snapshot and its revision`() async throws {
         let root = TemporaryFolder()
         let scene = try await Scene(["--files-root", "out=\(root.path)"])

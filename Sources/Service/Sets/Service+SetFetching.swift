@@ -113,7 +113,7 @@ extension Service {
                 return
             }
         }
-        try await store.sets.waitForTasks(of: version.id)
+        try await store.sets.waitForTasks(of: version.id, until: try await placeFetched(standing))
     }
 
     private func specification(of wanted: WantedSetFile, _ standing: SetVersionStanding) -> TaskSpecification {
@@ -185,14 +185,14 @@ extension Service {
 
     private static let pieceLength: Int64 = 1 << 20
 
-    /// Verifies what no task has verified: digests of Git, and digests of files that were not fetched.
+    /// Verifies what no task has verified: digests of Git, and files that have other digests than the listed ones.
     func verify(_ standing: SetVersionStanding) async throws {
         let id = standing.version.id
         if standing.isOvertaken { return try await move(id, .overtaken) }
         var after = ""
         var hasFailed = false
         while true {
-            let files = try await store.sets.keptFiles(of: id, after: after, limit: Self.tasksAtOnce)
+            let files = try await store.sets.unverifiedFiles(of: id, after: after, limit: Self.tasksAtOnce)
             guard let last = files.last else { break }
             after = last.file.path
             var failures: [(path: String, detail: String)] = []

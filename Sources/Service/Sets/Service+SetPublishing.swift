@@ -6,6 +6,41 @@ import Transfers
 
 extension Service {
     private static let filesAtOnce = 500
+    /// Files of smaller versions are placed after the last one only.
+    private static let manyFiles: Int64 = 200
+    /// The paths that are held in memory, for all versions together.
+    private static let mostPlacedPaths = 500_000
+    /// The least time between two placements of files while others are fetched.
+    private static let placementPause = Duration.seconds(1)
+
+    /// The versions of a set that have taken their names at the destination.
+    func namedVersions(of set: SetRecord) async throws -> [SetVersionRecord] {
+        try await store.sets.livingVersions(of: set.id).filter { $0.state == .publishing || $0.state == .published }
+    }
+
+    /// Writes fetched files of a large version to the destination while others are fetched, so that less is left to do
+    /// after the last one. The publication compares all of them once more.
+    ///
+    /// - Returns: When this is due again; `nil` if the files are written by the publication only.
+    func placeFetched(_ standing: SetVersionStanding) async throws -> Timestamp? {
+        let (version, set) = (standing.version, standing.set)
+        guard version.files.total >= Self.manyFiles,
+            placedPaths.withLock({ $0.values.reduce(0) { $0 + $1.count } }) <= Self.mostPlacedPaths,
+            set.configuration.layout == .versions, !standing.isOvertaken,
+            let outlet = try self.outlet(of: set), try await !store.sets.isOccupied(set),
+            try await store.sets.isOnlyOne(version)
+        else { return nil }
+        let began = clock.monotonic()
+        let placed = placedPaths.withLock { $0[version.id] } ?? []
+        var rest = try await store.sets.keptPaths(of: version.id).filter { !placed.contains($0) }[...]
+        while !rest.isEmpty {
+            let paths = Array(rest.prefix(Self.filesAtOnce))
+            try await outlet.place(try await store.sets.keptFiles(paths, of: version.id), of: version)
+            placedPaths.withLock { $0[version.id, default: []].formUnion(paths) }
+            rest = rest.dropFirst(paths.count)
+        }
+        return clock.now + max(Self.placementPause, .milliseconds(4 * (clock.monotonic() - began)))
+    }
 
     /// Writes the files of a version to the destination, shows them there, and makes the version current.
     func publish(_ standing: SetVersionStanding) async throws {
@@ -16,7 +51,7 @@ extension Service {
             return try await store.sets.postpone(version, until: clock.now + .seconds(1))
         }
         if let outlet,
-            let other = try await store.sets.livingVersions(of: set.id).first(where: { other in
+            let other = try await namedVersions(of: set).first(where: { other in
                 other.id != version.id && outlet.name(of: other) == outlet.name(of: version)
             })
         {

@@ -19,6 +19,7 @@ extension Service {
             while !Task.isCancelled {
                 var next: Timestamp?
                 do {
+                    if !nodes.isKeeper { placedPaths.withLock { $0 = [:] } }
                     if nodes.isKeeper, !isDraining {
                         for (app, work) in try await store.sets.due(at: clock.now) {
                             let isFree = busy.withLock { $0.count < Self.appsAtOnce && $0.insert(app).inserted }
@@ -172,6 +173,7 @@ extension Service {
 
     private func step(_ id: SetVersionID) async throws {
         guard let standing = try await store.sets.standing(of: id) else { return }
+        if standing.version.state != .fetching { placedPaths.withLock { $0[id] = nil } }
         guard standing.isReceived else { return try await removeRows(of: id) }
         if standing.isRemoving { return try await remove(standing) }
         if standing.hasLostSession, standing.version.state.isInFlight { return try await move(id, .cancel) }
@@ -189,7 +191,7 @@ extension Service {
     private func remove(_ standing: SetVersionStanding) async throws {
         do {
             try await outlet(of: standing.set)?.remove(
-                standing.version, but: try await store.sets.livingVersions(of: standing.set.id))
+                standing.version, but: try await namedVersions(of: standing.set))
         } catch {
             guard standing.attempts >= Self.mostAttempts else { throw error }
             log.error(
@@ -204,7 +206,7 @@ extension Service {
         if version.state != .failed, !standing.hasLostSession { try await cancelTasks(of: version) }
         // Another attempt may take the name.
         try await outlet(of: standing.set)?.remove(
-            version, but: try await store.sets.livingVersions(of: standing.set.id))
+            version, but: try await namedVersions(of: standing.set))
         let end = (version.endedAt ?? version.createdAt) + Store.Sets.endedRetention
         guard end <= clock.now else {
             return try await store.sets.postpone(version, until: end)

@@ -170,14 +170,23 @@ struct SetFolder: Sendable {
     // MARK: Publishing
 
     /// Makes a version durable and gives it its final name.
-    func seal(_ version: String) async throws {
+    ///
+    /// - Parameter count: The number of files that were placed.
+    /// - Throws: ``SetFolderFault/otherFiles(_:)`` if the folder has more files, for example those of an earlier version
+    ///   of the same name. The folder is removed then, and all files are to be placed again.
+    func seal(_ version: String, files count: Int64) async throws {
         let name = pathPart(ofVersion: version)
         guard let places = try await open(creates: false) else { throw Self.missing }
         let (staged, sealed) = try await disk.run { () throws(SystemError) in
             (try places.area.folder(Self.staging + name), try places.version(name))
         }
         guard let folder = staged ?? sealed else { throw Self.missing }
-        try await publishFolders(of: folder)
+        let found = try await survey(folder)
+        guard found.files == count else {
+            try await remove([name], from: places)
+            throw SetFolderFault.otherFiles(name)
+        }
+        try await publish(found.folders, of: folder)
         try await disk.run { () throws(SystemError) in
             try places.blobs?.publish()
             if staged != nil {
@@ -196,35 +205,41 @@ struct SetFolder: Sendable {
         try await emptyTrash(of: places)
     }
 
-    /// Makes a folder and the folders within durable, the innermost first.
-    private func publishFolders(of top: OpenFolder) async throws(SystemError) {
-        for path in try await survey(top).folders.reversed() {
+    /// Makes folders durable, the innermost first.
+    private func publish(_ folders: [String], of top: OpenFolder) async throws(SystemError) {
+        for path in folders.reversed() {
             try await disk.run { () throws(SystemError) in try top.folder(path)?.publish() }
         }
     }
 
     private static let missing = SystemError("openat2", errno: ENOENT)
 
-    /// The paths of a folder and of the folders within, each before those that it contains, and the names of the blobs
-    /// to which links within refer.
-    private func survey(_ top: OpenFolder) async throws(SystemError) -> (folders: [String], blobs: [String]) {
-        var (folders, blobs, index) = (["."], [String](), 0)
+    /// The paths of a folder and of the folders within, each before those that it contains, the names of the blobs to
+    /// which links within refer, and the number of files and links.
+    private func survey(
+        _ top: OpenFolder
+    ) async throws(SystemError) -> (folders: [String], blobs: [String], files: Int64) {
+        var (folders, blobs, files, index) = (["."], [String](), Int64(0), 0)
         while index < folders.count {
             let path = folders[index]
             let found = try await disk.run(.long) { () throws(SystemError) in
-                guard let folder = try top.folder(path) else { return (folders: [String](), blobs: [String]()) }
+                guard let folder = try top.folder(path) else {
+                    return (folders: [String](), blobs: [String](), files: 0)
+                }
                 let entries = try folder.entries()
                 var blobs: [String] = []
                 for entry in entries where entry.kind == .symbolicLink {
                     if let text = try folder.symbolicLink(entry.name) { blobs.append(Self.lastPart(of: text)) }
                 }
-                return (entries.filter { $0.kind == .folder }.map { "\(path)/\($0.text)" }, blobs)
+                let within = entries.filter { $0.kind == .folder }.map { "\(path)/\($0.text)" }
+                return (within, blobs, entries.count - within.count)
             }
             folders += found.folders
             blobs += found.blobs
+            files += Int64(found.files)
             index += 1
         }
-        return (folders, blobs)
+        return (folders, blobs, files)
     }
 
     private static func lastPart(of path: String) -> String { path.split(separator: "/").last.map(String.init) ?? "" }
@@ -245,7 +260,7 @@ struct SetFolder: Sendable {
                 try places.area.move(temporary, to: refs, as: cache.revision)
                 return refs
             }
-            try await publishFolders(of: refs)
+            try await publish(try await survey(refs).folders, of: refs)
         } else {
             let isSet = try await disk.run { () throws(SystemError) in
                 if places.base.contains("current"), try places.base.symbolicLink("current") == nil { return false }
@@ -370,9 +385,11 @@ struct SetFolder: Sendable {
 /// A state of a set's folder in which the service publishes nothing.
 enum SetFolderFault: Error, Hashable, CustomStringConvertible {
     case currentIsNoLink(String)
+    case otherFiles(String)
 
     var description: String {
         switch self {
+        case .otherFiles(let version): "The folder of version \(version) had files that the version does not have."
         case .currentIsNoLink(let path): "\(path) exists and is not a symbolic link, so it is not replaced."
         }
     }

@@ -76,7 +76,8 @@ struct SetOutlet: Sendable {
     /// Completes the version at the destination, before readers are pointed to it.
     func seal(_ version: SetVersionRecord, manifestDigest: String) async throws {
         switch place {
-        case .folder(let root, let path): try await folder(root, path, version).seal(name(of: version))
+        case .folder(let root, let path):
+            try await folder(root, path, version).seal(name(of: version), files: version.files.total)
         case .prefix(let prefix):
             var manifest = SetManifest(version, of: set.name)
             manifest.manifestDigest = manifestDigest

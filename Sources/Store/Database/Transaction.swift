@@ -76,6 +76,7 @@ final class Transaction {
     private var unfinishedOfApps: [AppID: Int64] = [:]
     private var storedOfApps: [AppID: Int64] = [:]
     private var cacheOfApps: [AppID: CacheChange] = [:]
+    private var versions: [SetVersionID: SetVersionChange] = [:]
     /// Where bytes lie that more rows may refer to, read ahead or written by this transaction.
     private var places: [PlaceKey: StoredPlace] = [:]
 
@@ -208,6 +209,10 @@ final class Transaction {
         body(&cacheOfApps[app, default: CacheChange()])
     }
 
+    func change(_ version: SetVersionID, _ body: (inout SetVersionChange) -> Void) {
+        body(&versions[version, default: SetVersionChange()])
+    }
+
     func place(of digest: String, _ app: AppID) -> StoredPlace? { places[PlaceKey(app: app, digest: digest)] }
 
     func note(_ place: StoredPlace?, of digest: String, _ app: AppID) {
@@ -259,7 +264,7 @@ final class Transaction {
         contents = []
     }
 
-    /// Writes lane and app counters, so that later statements of the transaction see them.
+    /// Writes the counters of lanes, apps and versions, so that later statements of the transaction see them.
     func flushCounters() throws {
         for (lane, count) in queuedInLanes where count != 0 {
             try db.execute(
@@ -285,6 +290,8 @@ final class Transaction {
         storedOfApps = [:]
         for (app, change) in cacheOfApps { try change.write(for: app, db) }
         cacheOfApps = [:]
+        for (version, change) in versions { try change.write(for: version, self) }
+        versions = [:]
     }
 
     /// Writes the changes of each session, after ending invalidations and evaluating the launch rule.

@@ -27,15 +27,6 @@ package struct WantedSetFile: Sendable {
     package let entityTag: String?
 }
 
-/// A kept file with its bytes.
-package struct KeptSetFile: Sendable {
-    package let file: SetManifestFile
-    package let storage: BodyLocation.Storage
-
-    /// The name of the bytes in the cache of huggingface_hub: the listed digest.
-    package var blobName: String { file.expectedDigest?.value ?? file.digest.value }
-}
-
 extension Store.Sets {
     /// Listed files of a version in the order of their paths, without those whose bytes the app has already: these are
     /// kept at once.
@@ -48,111 +39,95 @@ extension Store.Sets {
         let ((wanted, reused), aftermath) = try await transact(at: now) { transaction -> ([WantedSetFile], Int) in
             let db = transaction.db
             guard let row = try self.row(version, db), row.version.state == .fetching else { return ([], 0) }
+            let context = SetVersionDocument.context(row.version.publicId)
             let listed = try db.all(
-                """
-                SELECT file_document, listed FROM set_file WHERE version = ?1 AND state = 'listed' ORDER BY path LIMIT ?2
-                """, version.rawValue, limit
-            ) { ($0.blob("file_document"), $0.textOrNil("listed")) }
-            var (wanted, reused): ([WantedSetFile], Int) = ([], 0)
-            for (document, digest) in listed {
-                let file = try documents.decode(
-                    SetFile.self, document, sealedAs: SetVersionDocument.context(row.version.publicId))
-                if let digest, try self.reuse(digest, for: file, of: row, transaction) {
-                    reused += 1
-                } else {
-                    let tag = revalidates ? try self.keptTag(of: file, row, db) : nil
-                    wanted.append(WantedSetFile(file: file, entityTag: tag))
-                }
+                "SELECT app, file_document FROM set_file WHERE version = ?1 AND state = 'listed' ORDER BY path LIMIT ?2",
+                version.rawValue, limit
+            ) {
+                (
+                    app: AppID($0.integer("app")),
+                    file: try documents.decode(SetFile.self, $0.blob("file_document"), sealedAs: context)
+                )
             }
-            return (wanted, reused)
+            let files = listed.map(\.file)
+            guard let app = listed.first?.app else { return ([], 0) }
+            let known = try self.known(files, of: app, db)
+            let rest = zip(files, known).filter { $1 == nil }.map(\.0)
+            let tags = revalidates ? try self.keptTags(of: rest.map(\.path), in: version, db) : rest.map { _ in nil }
+            for case (let file, let bytes?) in zip(files, known) {
+                let fetch = SetFetch(version: version, path: file.path, length: file.length)
+                try self.keep(bytes, at: file.path, fetch, app, isReused: true, transaction)
+            }
+            return (zip(rest, tags).map(WantedSetFile.init), files.count - rest.count)
         }
         return (wanted, reused, aftermath)
     }
 
-    /// Keeps a file whose bytes the app has already, of a kept file of any set or of a large content.
-    private func reuse(
-        _ listed: String, for file: SetFile, of row: VersionRow, _ transaction: Transaction
-    ) throws -> Bool {
-        let db = transaction.db
-        let app = try app(of: row, db)
-        let found = try db.first(
+    /// The bytes that an app has of listed files: those of a kept file of any set, or of a large content.
+    private func known(_ files: [SetFile], of app: AppID, _ db: Connection) throws -> [SetFileBytes?] {
+        let found = try db.allOfEach(
             """
             SELECT length, algorithm, digest, response_document, bytes, file, object FROM set_file \
-            WHERE app = ?1 AND listed = ?2 AND state = 'kept' LIMIT 1
-            """, app.rawValue, listed
-        ) { try Bytes($0) }
-        var bytes = found
-        if bytes == nil, let digest = file.expectedDigest, digest.algorithm == .sha256 {
-            bytes = try db.first(
-                """
-                SELECT length, algorithm, digest, response_document, bytes, file, object FROM set_file \
-                WHERE app = ?1 AND digest = ?2 AND state = 'kept' AND algorithm = 'sha-256' LIMIT 1
-                """, app.rawValue, digest.value
-            ) { try Bytes($0) }
-            bytes =
-                try bytes
-                ?? db.first(
-                    """
-                    SELECT length, 'sha-256' AS algorithm, digest, NULL AS response_document, NULL AS bytes, file, object \
-                    FROM content WHERE app = ?1 AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) \
-                    UNION ALL SELECT length, 'sha-256', digest, NULL, NULL, file, object \
-                    FROM cached WHERE app = ?1 AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) LIMIT 1
-                    """, app.rawValue, digest.value
-                ) { try Bytes($0) }
+            WHERE app = ?1 AND listed = ?2 AND state = 'kept' \
+            UNION ALL SELECT length, algorithm, digest, response_document, bytes, file, object FROM set_file \
+            WHERE app = ?1 AND digest = ?3 AND state = 'kept' AND algorithm = 'sha-256' \
+            UNION ALL SELECT length, 'sha-256', digest, NULL, NULL, file, object \
+            FROM content WHERE app = ?1 AND digest = ?3 AND (file IS NOT NULL OR object IS NOT NULL) \
+            UNION ALL SELECT length, 'sha-256', digest, NULL, NULL, file, object \
+            FROM cached WHERE app = ?1 AND digest = ?3 AND (file IS NOT NULL OR object IS NOT NULL) LIMIT 1
+            """,
+            files.map { file in
+                let digest = file.expectedDigest
+                return [app.rawValue, digest.map(Self.listed), digest?.algorithm == .sha256 ? digest?.value : nil]
+            }
+        ) { try SetFileBytes($0) }
+        return zip(files, found).map { file, found in
+            found.first.flatMap { file.length == nil || file.length == $0.length ? $0 : nil }
         }
-        guard let bytes, file.length == nil || file.length == bytes.length else { return false }
-        try keep(bytes, at: file.path, of: row, app, isReused: true, transaction)
-        return true
     }
 
-    /// The strong tag of the file with the same path and URL in the newest kept version.
-    private func keptTag(of file: SetFile, _ row: VersionRow, _ db: Connection) throws -> String? {
-        guard let (document, response, publicId) = try keptFile(at: file.path, row, db).map({ ($0.1, $0.2, $0.3) })
-        else { return nil }
-        let kept = try documents.decode(
-            SetFile.self, document, sealedAs: SetVersionDocument.context(publicId))
-        guard kept.request == file.request,
-            let tag = try response.map({ try documents.decode(SetFileResponse.self, $0) })?.entityTag,
-            tag.isStrongEntityTag
-        else { return nil }
-        return tag
+    /// The strong tags of the files with the same paths and requests in the newest kept version.
+    private func keptTags(of paths: [String], in version: SetVersionID, _ db: Connection) throws -> [String?] {
+        try predecessors(of: paths, in: version, db).map { $0?.entityTag }
     }
 
     /// The kept file that the origin confirmed to a task; `nil` if the newest kept version has another one by now.
-    private func confirmedFile(at path: String, by task: TaskID, _ row: VersionRow, _ db: Connection) throws -> Bytes? {
-        let document = try db.first(
-            "SELECT file_document FROM set_file WHERE version = ?1 AND path = ?2", row.version.id.rawValue, path
-        ) { $0.blob(0) }
-        guard let document, let sent = try store.tasks.read(task, db)?.specification.ifNoneMatch else { return nil }
-        let file = try documents.decode(
-            SetFile.self, document, sealedAs: SetVersionDocument.context(row.version.publicId))
-        guard let tag = try keptTag(of: file, row, db), tag.utf8.elementsEqual(sent.utf8) else { return nil }
-        return try keptFile(at: path, row, db)?.0
+    private func confirmedFile(_ path: String, _ live: LiveTask, _ fetch: SetFetch, _ db: Connection) throws
+        -> SetFileBytes?
+    {
+        guard let sent = try store.tasks.read(live.id, db)?.specification.ifNoneMatch,
+            let kept = try predecessors(of: [path], in: fetch.version, db)[0],
+            kept.entityTag.utf8.elementsEqual(sent.utf8)
+        else { return nil }
+        return kept.bytes
     }
 
-    /// The file at a path of the newest published version of the set.
-    private func keptFile(
-        at path: String, _ row: VersionRow, _ db: Connection
-    ) throws -> (Bytes, document: [UInt8], response: [UInt8]?, publicId: String)? {
-        try db.first(
+    /// For each path of a version the file of the newest published version of the set that the origin can confirm: by
+    /// the same request, with a strong tag.
+    private func predecessors(
+        of paths: [String], in version: SetVersionID, _ db: Connection
+    ) throws -> [(bytes: SetFileBytes, entityTag: String)?] {
+        try db.allOfEach(
             """
-            SELECT f.length, f.algorithm, f.digest, f.response_document, f.bytes, f.file, f.object, f.file_document, \
-            v.public_id FROM set_version v JOIN set_file f ON f.version = v.id AND f.path = ?2 \
-            WHERE v.file_set = ?1 AND v.state = 'published' AND v.removing = 0 AND f.state = 'kept' \
-            ORDER BY v.id DESC LIMIT 1
-            """, row.set.rawValue, path
-        ) {
-            (
-                try Bytes($0), document: $0.blob("file_document"), response: $0.blobOrNil("response_document"),
-                publicId: $0.text("public_id")
-            )
-        }
-    }
-
-    private func app(of row: VersionRow, _ db: Connection) throws -> AppID {
-        try db.first("SELECT app FROM set_version WHERE id = ?1", row.version.id.rawValue) {
-            AppID($0.integer(0))
-        }.orNotFound()
+            SELECT old.length, old.algorithm, old.digest, old.response_document, old.bytes, old.file, old.object, \
+            old.file_document AS old_document, v.public_id AS old_version, new.file_document AS new_document, \
+            n.public_id AS new_version FROM set_file new JOIN set_version n ON n.id = new.version \
+            JOIN set_version v ON v.file_set = n.file_set AND v.state = 'published' AND v.removing = 0 \
+            JOIN set_file old ON old.version = v.id AND old.path = new.path AND old.state = 'kept' \
+            WHERE new.version = ?1 AND new.path = ?2 ORDER BY v.id DESC LIMIT 1
+            """, paths.map { [version.rawValue, $0] }
+        ) { row -> (bytes: SetFileBytes, entityTag: String)? in
+            func file(_ column: Row.Column, _ version: Row.Column) throws -> SetFile {
+                let context = SetVersionDocument.context(row.text(version))
+                return try self.documents.decode(SetFile.self, row.blob(column), sealedAs: context)
+            }
+            let bytes = try SetFileBytes(row)
+            let response = try bytes.response.map { try self.documents.decode(SetFileResponse.self, $0) }
+            guard let tag = response?.entityTag, tag.isStrongEntityTag,
+                try file("old_document", "old_version").request == file("new_document", "new_version").request
+            else { return nil }
+            return (bytes, tag)
+        }.map { $0.first ?? nil }
     }
 
     /// Creates the tasks of listed files, all or none, or the task that fetches a list.
@@ -179,7 +154,7 @@ extension Store.Sets {
                         """, version.rawValue, path, item.task.id.rawValue)
                     // The app may have lost the right to run it in the same commit.
                     if item.task.state == .completed {
-                        try self.fail(path, of: row, "The task was cancelled.", wasKept: false, transaction)
+                        try self.fail(path, of: version, "The task was cancelled.", transaction)
                     }
                 } else {
                     try db.execute(
@@ -192,20 +167,14 @@ extension Store.Sets {
 
     // MARK: Ends of tasks
 
-    /// Records the end of a task that fetched a file or a list.
+    /// Records the end of a task that fetched a file or a list. A file that was fetched or failed costs two statements
+    /// without a result.
     func settle(
-        _ live: LiveTask, _ outcome: Outcome, _ result: TaskResult, _ content: NewContent?, _ place: StoredPlace?,
-        _ transaction: Transaction
+        _ fetch: SetFetch, of live: LiveTask, _ outcome: Outcome, _ result: TaskResult, _ content: NewContent?,
+        _ place: StoredPlace?, _ transaction: Transaction
     ) throws {
-        let db = transaction.db
-        guard let version = live.setVersion, let row = try row(version, db) else { return }
-        if row.listTask == live.id { return try schedule(version, at: transaction.now, transaction) }
-        let path = try db.first(
-            "SELECT path FROM set_file WHERE task = ?1 AND version = ?2 AND state = 'fetching'", live.id.rawValue,
-            version.rawValue
-        ) { $0.text(0) }
-        guard let path else { return }
-        let app = try app(of: row, db)
+        guard let path = fetch.path else { return try transaction.schedule(fetch.version) }
+        let app = try transaction.session(live.session).app
         switch outcome {
         case .succeeded:
             guard let content, let place else { fallthrough }
@@ -214,211 +183,167 @@ extension Store.Sets {
             response.lastModified = result.response?.headers.single("Last-Modified")
             response.mimeType = result.response?.mimeType
             response.fetchedAt = transaction.now
-            let bytes = Bytes(
+            let bytes = SetFileBytes(
                 length: content.length, digest: content.digest, response: documents.encode(response), place: place)
             let isReused = result.cacheStatus == .hit || result.cacheStatus == .revalidated
-            try keep(bytes, at: path, of: row, app, isReused: isReused, transaction)
+            try keep(bytes, at: path, fetch, app, isReused: isReused, transaction)
         case .notModified:
-            if let bytes = try confirmedFile(at: path, by: live.id, row, db) {
-                try keep(bytes, at: path, of: row, app, isReused: true, transaction)
+            if let bytes = try confirmedFile(path, live, fetch, transaction.db) {
+                try keep(bytes, at: path, fetch, app, isReused: true, transaction)
             } else {
                 // The version that had the file was removed or replaced in the meantime.
-                try db.execute(
+                try transaction.db.execute(
                     "UPDATE set_file SET state = 'listed', task = NULL WHERE version = ?1 AND path = ?2",
-                    version.rawValue, path)
-                try schedule(version, at: transaction.now, transaction)
+                    fetch.version.rawValue, path)
+                try transaction.schedule(fetch.version)
             }
         case .httpError, .failed, .cancelled:
             let status = result.response.map { "The origin answered \($0.statusCode)." }
             let detail = result.error?.localizedDescription ?? status ?? "The task was cancelled."
-            try fail(path, of: row, detail, wasKept: false, transaction)
+            try fail(path, of: fetch.version, detail, transaction)
         }
     }
 
     /// Refers to the bytes of a file, which is fetched or reused.
     private func keep(
-        _ bytes: Bytes, at path: String, of row: VersionRow, _ app: AppID, isReused: Bool, _ transaction: Transaction
+        _ bytes: SetFileBytes, at path: String, _ fetch: SetFetch, _ app: AppID, isReused: Bool,
+        _ transaction: Transaction
     ) throws {
-        let db = transaction.db
-        let listed =
-            try db.first(
-                "SELECT length FROM set_file WHERE version = ?1 AND path = ?2", row.version.id.rawValue, path
-            ) { $0.integerOrNil(0) } ?? nil
-        if let listed, listed != bytes.length {
+        if let listed = fetch.length, listed != bytes.length {
             return try fail(
-                path, of: row, "The file has \(bytes.length) bytes instead of \(listed).", wasKept: false, transaction)
+                path, of: fetch.version, "The file has \(bytes.length) bytes instead of \(listed).", transaction)
         }
-        try db.execute(
+        try transaction.db.execute(
             """
             UPDATE set_file SET state = 'kept', length = ?3, algorithm = ?4, digest = ?5, response_document = ?6, \
             reused = ?7, bytes = ?8, file = ?9, object = ?10 WHERE version = ?1 AND path = ?2
             """,
-            row.version.id.rawValue, path, bytes.length, bytes.digest.algorithm.rawValue, bytes.digest.value,
+            fetch.version.rawValue, path, bytes.length, bytes.digest.algorithm.rawValue, bytes.digest.value,
             bytes.response, isReused, bytes.place.bytes, bytes.place.file, bytes.place.object)
         transaction.addStored(bytes.length, app: app)
         if bytes.place.isShared { transaction.change(cacheOf: app) { $0.sharedBytes += bytes.length } }
-        let (files, length) = (isReused ? (0, 1) : (1, 0), bytes.length)
-        try close(
-            row.version.id, fetched: files.0, reused: files.1, failed: 0, bytes: length,
-            unlisted: listed == nil ? length : 0, transaction)
-    }
-
-    /// Records the failure of a file, and frees bytes that were kept.
-    func fail(
-        _ path: String, of row: VersionRow, _ detail: String, wasKept: Bool, _ transaction: Transaction
-    ) throws {
-        let db = transaction.db
-        if wasKept { try release(path, of: row, transaction) }
-        try db.execute(
-            "UPDATE set_file SET state = 'failed', failure = ?3 WHERE version = ?1 AND path = ?2",
-            row.version.id.rawValue, path, detail)
-        if wasKept {
-            try db.execute(
-                "UPDATE set_version SET failed_files = failed_files + 1 WHERE id = ?1", row.version.id.rawValue)
-        } else {
-            try close(row.version.id, fetched: 0, reused: 0, failed: 1, bytes: 0, unlisted: 0, transaction)
+        transaction.change(fetch.version) { change in
+            change.ended += 1
+            change.count(1, isReused: isReused, length: bytes.length)
+            if fetch.length == nil { change.bytes += bytes.length }
         }
     }
 
-    /// Counts a file that has ended. The version's next step is due with the last one.
-    private func close(
-        _ version: SetVersionID, fetched: Int, reused: Int, failed: Int, bytes: Int64, unlisted: Int64,
-        _ transaction: Transaction
+    /// Records the failure of a file without bytes.
+    private func fail(
+        _ path: String, of version: SetVersionID, _ detail: String, _ transaction: Transaction
     ) throws {
-        let left = try transaction.db.first(
-            """
-            UPDATE set_version SET open_files = open_files - 1, fetched_files = fetched_files + ?2, \
-            reused_files = reused_files + ?3, failed_files = failed_files + ?4, fetched_bytes = fetched_bytes + ?5, \
-            reused_bytes = reused_bytes + ?6, bytes = bytes + ?7 WHERE id = ?1 RETURNING open_files
-            """, version.rawValue, fetched, reused, failed, reused > 0 ? 0 : bytes, reused > 0 ? bytes : 0, unlisted
-        ) { $0.integer(0) }
-        if left == 0 { try schedule(version, at: transaction.now, transaction) }
+        try transaction.db.execute(
+            "UPDATE set_file SET state = 'failed', failure = ?3 WHERE version = ?1 AND path = ?2", version.rawValue,
+            path, detail)
+        transaction.change(version) { change in
+            change.ended += 1
+            change.failed += 1
+        }
     }
 
-    /// Frees the bytes of a kept file.
-    private func release(_ path: String, of row: VersionRow, _ transaction: Transaction) throws {
+    // MARK: Removal
+
+    /// The columns of a file that its removal needs.
+    private struct Removed {
+        let path: String
+        /// `nil` for a file that is not kept.
+        let kept: (app: AppID, length: Int64, isReused: Bool, place: StoredPlace)?
+
+        init(_ row: Row) throws {
+            path = row.text("path")
+            guard try row.value("state") == SetFileState.kept else {
+                kept = nil
+                return
+            }
+            kept = (
+                AppID(row.integer("app")), row.integer("length"), row.bool("reused"),
+                StoredPlace(file: row.textOrNil("file"), object: row.textOrNil("object"))
+            )
+        }
+    }
+
+    /// Records that a kept file is not the listed one, and frees its bytes.
+    func refuse(_ path: String, of version: SetVersionID, _ detail: String, _ transaction: Transaction) throws {
         let db = transaction.db
-        let app = try app(of: row, db)
-        let kept = try db.first(
+        let file = try db.first(
             """
-            SELECT length, reused, bytes, file, object FROM set_file \
+            SELECT path, app, state, length, reused, file, object FROM set_file \
             WHERE version = ?1 AND path = ?2 AND state = 'kept'
-            """, row.version.id.rawValue, path
-        ) { (length: $0.integer("length"), isReused: $0.bool("reused"), place: StoredPlace($0)) }
-        guard let kept else { return }
+            """, version.rawValue, path
+        ) { try Removed($0) }
+        guard let file else { return }
         try db.execute(
             """
-            UPDATE set_file SET state = 'listed', bytes = NULL, file = NULL, object = NULL, digest = NULL \
+            UPDATE set_file SET state = 'failed', failure = ?3, bytes = NULL, file = NULL, object = NULL, digest = NULL \
             WHERE version = ?1 AND path = ?2
-            """, row.version.id.rawValue, path)
-        let (fetched, reused) = kept.isReused ? (0, 1) : (1, 0)
-        try db.execute(
-            """
-            UPDATE set_version SET fetched_files = fetched_files - ?2, reused_files = reused_files - ?3, \
-            fetched_bytes = fetched_bytes - ?4, reused_bytes = reused_bytes - ?5 WHERE id = ?1
-            """, row.version.id.rawValue, fetched, reused, kept.isReused ? 0 : kept.length,
-            kept.isReused ? kept.length : 0)
-        transaction.addStored(-kept.length, app: app)
-        try store.files.release(kept.place, kept.length, of: app, transaction)
+            """, version.rawValue, path, detail)
+        try free(file, of: version, transaction)
+        transaction.change(version) { $0.failed += 1 }
     }
 
     /// Removes files of a version, up to `limit`.
     ///
     /// - Returns: Whether there may be more.
-    func dropFiles(of row: VersionRow, _ limit: Int, _ transaction: Transaction) throws -> Bool {
-        let paths = try transaction.db.all(
-            "SELECT path FROM set_file WHERE version = ?1 ORDER BY path LIMIT ?2", row.version.id.rawValue, limit
-        ) { $0.text(0) }
-        for path in paths {
-            try release(path, of: row, transaction)
-            try transaction.db.execute(
-                "DELETE FROM set_file WHERE version = ?1 AND path = ?2", row.version.id.rawValue, path)
-        }
-        return paths.count == limit
+    func dropFiles(of version: SetVersionID, _ limit: Int, _ transaction: Transaction) throws -> Bool {
+        let files = try transaction.db.all(
+            """
+            SELECT path, app, state, length, reused, file, object FROM set_file WHERE version = ?1 \
+            ORDER BY path LIMIT ?2
+            """, version.rawValue, limit
+        ) { try Removed($0) }
+        try transaction.db.executeAll(
+            "DELETE FROM set_file WHERE version = ?1 AND path = ?2", files.map { [version.rawValue, $0.path] })
+        for file in files { try free(file, of: version, transaction) }
+        return files.count == limit
     }
 
-    // MARK: Reading
-
-    /// The kept files of a version with their bytes, in the order of their paths, after a path.
-    package func keptFiles(of version: SetVersionID, after path: String, limit: Int) async throws -> [KeptSetFile] {
-        try await database.read { db in
-            guard let row = try self.row(version, db) else { throw DomainError.notFound }
-            return try db.all(
-                """
-                SELECT path, file_document, length, algorithm, digest, response_document, bytes, file, object \
-                FROM set_file WHERE version = ?1 AND path > ?2 AND state = 'kept' ORDER BY path LIMIT ?3
-                """, version.rawValue, path, limit
-            ) { try self.keptFile($0, row) }
-        }
-    }
-
-    /// The digests of kept files of a version, by path; in the order of `paths`.
-    package func digests(of paths: [String], in version: SetVersionID) async throws -> [ContentDigest?] {
-        try await database.read { db in
-            try db.allOfEach(
-                "SELECT algorithm, digest FROM set_file WHERE version = ?1 AND path = ?2 AND state = 'kept'",
-                paths.map { [version.rawValue, $0] }
-            ) { ContentDigest(algorithm: try $0.value("algorithm"), value: $0.text("digest")) }.map(\.first)
-        }
-    }
-
-    /// A kept file of a version.
-    ///
-    /// - Throws: ``DomainError/notFound``.
-    package func keptFile(at path: String, of version: SetVersionID) async throws -> KeptSetFile {
-        try await database.read { db in
-            guard let row = try self.row(version, db) else { throw DomainError.notFound }
-            return try db.first(
-                """
-                SELECT path, file_document, length, algorithm, digest, response_document, bytes, file, object \
-                FROM set_file WHERE version = ?1 AND path = ?2 AND state = 'kept'
-                """, version.rawValue, path
-            ) { try self.keptFile($0, row) }.orNotFound()
-        }
-    }
-
-    private func keptFile(_ row: Row, _ version: VersionRow) throws -> KeptSetFile {
-        let file = try documents.decode(
-            SetFile.self, row.blob("file_document"),
-            sealedAs: SetVersionDocument.context(version.version.publicId))
-        let bytes = try Bytes(row)
-        var shown = SetManifestFile(
-            path: row.text("path"), length: bytes.length, digest: bytes.digest, address: file.request.address)
-        shown.expectedDigest = file.expectedDigest
-        if let document = bytes.response {
-            let response = try documents.decode(SetFileResponse.self, document)
-            shown.entityTag = response.entityTag
-            shown.lastModified = response.lastModified
-            shown.mimeType = response.mimeType
-            shown.fetchedAt = response.fetchedAt
-        }
-        let object = bytes.place.object.map { StoredObject(key: $0, length: bytes.length) }
-        guard
-            let storage = object.map({ BodyLocation.Storage.objects([$0]) })
-                ?? bytes.place.file.map({ .file($0) }) ?? bytes.place.bytes.map({ .bytes($0) })
-        else { throw DomainError.notFound }
-        return KeptSetFile(file: shown, storage: storage)
+    /// Frees the bytes to which the row of a file referred.
+    private func free(_ file: Removed, of version: SetVersionID, _ transaction: Transaction) throws {
+        guard let kept = file.kept else { return }
+        transaction.change(version) { $0.count(-1, isReused: kept.isReused, length: kept.length) }
+        transaction.addStored(-kept.length, app: kept.app)
+        try store.files.release(kept.place, kept.length, of: kept.app, transaction)
     }
 }
 
-/// The bytes of a kept file, and what is known of them.
-private struct Bytes {
-    var length: Int64
-    var digest: ContentDigest
-    var response: [UInt8]?
-    var place: StoredPlace
+extension Transaction {
+    /// Makes the next step on a version due.
+    func schedule(_ version: SetVersionID) throws {
+        try db.execute(
+            "UPDATE set_version SET due_at = ?2, attempts = 0 WHERE id = ?1", version.rawValue, now.milliseconds)
+        aftermath.hasDueSets = true
+    }
+}
 
-    init(length: Int64, digest: ContentDigest, response: [UInt8]?, place: StoredPlace) {
-        self.length = length
-        self.digest = digest
-        self.response = response
-        self.place = place
+/// Changes of a version's counters.
+struct SetVersionChange {
+    /// Files that are neither listed nor fetched any more.
+    var ended: Int64 = 0
+    var failed: Int64 = 0
+    /// The lengths that were unknown before.
+    var bytes: Int64 = 0
+    private var fetched: (files: Int64, bytes: Int64) = (0, 0)
+    private var reused: (files: Int64, bytes: Int64) = (0, 0)
+
+    /// Counts files of one length that are kept from now on, or, negative, are not kept any more.
+    mutating func count(_ files: Int64, isReused: Bool, length: Int64) {
+        if isReused {
+            reused = (reused.files + files, reused.bytes + files * length)
+        } else {
+            fetched = (fetched.files + files, fetched.bytes + files * length)
+        }
     }
 
-    init(_ row: Row) throws {
-        self.init(
-            length: row.integer("length"),
-            digest: ContentDigest(algorithm: try row.value("algorithm"), value: row.text("digest")),
-            response: row.blobOrNil("response_document"), place: StoredPlace(row))
+    /// Costs one row. With the last file of a version, its next step is due.
+    func write(for version: SetVersionID, _ transaction: Transaction) throws {
+        let open = try transaction.db.first(
+            """
+            UPDATE set_version SET open_files = open_files - ?2, failed_files = failed_files + ?3, bytes = bytes + ?4, \
+            fetched_files = fetched_files + ?5, fetched_bytes = fetched_bytes + ?6, reused_files = reused_files + ?7, \
+            reused_bytes = reused_bytes + ?8 WHERE id = ?1 RETURNING open_files
+            """, version.rawValue, ended, failed, bytes, fetched.files, fetched.bytes, reused.files, reused.bytes
+        ) { $0.integer(0) }
+        if ended > 0, open == 0 { try transaction.schedule(version) }
     }
 }

@@ -80,7 +80,7 @@ extension Store.Sets {
         try db.execute(
             "UPDATE set_version SET state = ?2, ended_at = ?3, revision = revision + 1 WHERE id = ?1", id.rawValue,
             state.rawValue, state.isInFlight ? nil : transaction.now.milliseconds)
-        try schedule(id, at: transaction.now, transaction)
+        try transaction.schedule(id)
         if row.document.failure != detail {
             var document = row.document
             document.failure = detail
@@ -116,7 +116,7 @@ extension Store.Sets {
     package func clear(_ id: SetVersionID, limit: Int, at now: Timestamp) async throws -> (Bool, Aftermath) {
         try await transact(at: now) { transaction in
             guard let row = try self.row(id, transaction.db) else { return false }
-            if try self.dropFiles(of: row, limit, transaction) { return true }
+            if try self.dropFiles(of: id, limit, transaction) { return true }
             var document = row.document
             document.position = 0
             try self.write(document, of: row.version, transaction.db)
@@ -151,7 +151,7 @@ extension Store.Sets {
             try self.write(document, of: row.version, db)
             try self.add(files, to: id, db)
             try db.execute("UPDATE set_version SET list_task = NULL WHERE id = ?1", id.rawValue)
-            try self.schedule(id, at: transaction.now, transaction)
+            try transaction.schedule(id)
             if expansion.isComplete { try self.apply(.listed, to: self.row(id, db).orNotFound(), nil, transaction) }
         }.1
     }
@@ -161,8 +161,8 @@ extension Store.Sets {
         -> Aftermath
     {
         try await transact(at: now) { transaction in
-            guard let row = try self.row(id, transaction.db), row.version.state == .verifying else { return }
-            for file in files { try self.fail(file.path, of: row, file.detail, wasKept: true, transaction) }
+            guard try self.row(id, transaction.db)?.version.state == .verifying else { return }
+            for file in files { try self.refuse(file.path, of: id, file.detail, transaction) }
         }.1
     }
 
@@ -194,8 +194,7 @@ extension Store.Sets {
     /// - Returns: Whether there are more.
     package func remove(_ id: SetVersionID, limit: Int, at now: Timestamp) async throws -> (Bool, Aftermath) {
         try await transact(at: now) { transaction in
-            guard let row = try self.row(id, transaction.db) else { return false }
-            if try self.dropFiles(of: row, limit, transaction) { return true }
+            if try self.dropFiles(of: id, limit, transaction) { return true }
             try transaction.db.execute("DELETE FROM set_version WHERE id = ?1", id.rawValue)
             return false
         }

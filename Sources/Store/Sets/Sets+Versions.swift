@@ -105,7 +105,7 @@ extension Store.Sets {
                 [
                     version.rawValue, file.path, found.app,
                     documents.encode(file, sealedAs: context, if: file.request.holdsSecrets),
-                    file.expectedDigest.map { "\($0.algorithm.rawValue):\($0.value)" }, SetFileState.listed.rawValue,
+                    file.expectedDigest.map(Self.listed), SetFileState.listed.rawValue,
                     file.length,
                 ]
             })
@@ -115,6 +115,9 @@ extension Store.Sets {
             UPDATE set_version SET files = files + ?2, open_files = open_files + ?2, bytes = bytes + ?3 WHERE id = ?1
             """, version.rawValue, count, bytes)
     }
+
+    /// The column `listed` of a digest.
+    static func listed(_ digest: SetDigest) -> String { "\(digest.algorithm.rawValue):\(digest.value)" }
 
     /// Compares new paths with those of the version, and with each other.
     private func checkPaths(of files: [SetFile], _ version: SetVersionID, _ db: Connection) throws {
@@ -156,7 +159,7 @@ extension Store.Sets {
                 guard existing.fingerprint == fingerprint, let version = try self.read(existing.id, db) else {
                     throw DomainError.setVersionExists
                 }
-                try self.schedule(id, at: now, transaction)
+                try transaction.schedule(id)
                 return (version, false)
             }
             let session = try transaction.session(draft.session)
@@ -167,7 +170,7 @@ extension Store.Sets {
                 """
                 UPDATE set_version SET name = coalesce(?2, public_id), fingerprint = ?3, state = ?4 WHERE id = ?1
                 """, id.rawValue, name, fingerprint, state.rawValue)
-            try self.schedule(id, at: now, transaction)
+            try transaction.schedule(id)
             session.book.versionsInFlight += 1
             session.isChanged = true
             return (try self.read(id, db).orNotFound(), true)
@@ -177,7 +180,7 @@ extension Store.Sets {
 
     /// Removes a version that was not received whole.
     package func discard(_ id: SetVersionID, at now: Timestamp) async throws -> Aftermath {
-        try await transact(at: now) { transaction in try self.schedule(id, at: now, transaction) }.1
+        try await transact(at: now) { transaction in try transaction.schedule(id) }.1
     }
 
     /// A version by its name or public id; the newest of that name. Readers do not see versions that are being removed.
@@ -336,13 +339,6 @@ extension Store.Sets {
         try transaction.db.execute(
             "UPDATE set_version SET due_at = ?2 WHERE session = ?1 AND name IS NOT NULL", session.rawValue,
             transaction.now.milliseconds)
-        transaction.aftermath.hasDueSets = true
-    }
-
-    /// Makes the next step on a version due.
-    func schedule(_ id: SetVersionID, at time: Timestamp, _ transaction: Transaction) throws {
-        try transaction.db.execute(
-            "UPDATE set_version SET due_at = ?2, attempts = 0 WHERE id = ?1", id.rawValue, time.milliseconds)
         transaction.aftermath.hasDueSets = true
     }
 }

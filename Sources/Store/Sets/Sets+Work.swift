@@ -95,14 +95,16 @@ extension Store.Sets {
     }
 
     /// Ends a step on a version whose tasks are under way: the end of the last one makes the next step due.
-    package func waitForTasks(of version: SetVersionID) async throws {
+    ///
+    /// - Parameter next: When another step is due before that; `nil` for none.
+    package func waitForTasks(of version: SetVersionID, until next: Timestamp? = nil) async throws {
         try await database.write { db in
             try db.execute(
                 """
-                UPDATE set_version SET due_at = NULL WHERE id = ?1 AND (state = 'expanding' \
+                UPDATE set_version SET due_at = ?2 WHERE id = ?1 AND (state = 'expanding' \
                 AND EXISTS (SELECT 1 FROM live WHERE task = list_task) OR state = 'fetching' AND open_files > 0 \
                 AND NOT EXISTS (SELECT 1 FROM set_file WHERE version = ?1 AND state = 'listed'))
-                """, version.rawValue)
+                """, version.rawValue, next?.milliseconds)
         }
     }
 
@@ -240,7 +242,7 @@ extension Store.Sets {
                 let due = held.contains(version.id) ? max(end, now + .seconds(10)) : end
                 if due <= now {
                     try db.execute("UPDATE set_version SET removing = 1 WHERE id = ?1", version.id.rawValue)
-                    try self.schedule(version.id, at: now, transaction)
+                    try transaction.schedule(version.id)
                 } else {
                     next = min(next ?? due, due)
                 }
@@ -261,15 +263,24 @@ extension Store.Sets {
         }
     }
 
-    /// Names of the versions whose files a destination has or may get: published ones, and those in flight.
+    /// The versions whose files a destination has or may get.
     package func livingVersions(of set: SetID) async throws -> [SetVersionRecord] {
         try await database.read { db in
             try db.all(
                 """
                 SELECT id FROM set_version WHERE file_set = ?1 AND removing = 0 AND name IS NOT NULL \
-                AND (state = 'published' OR state = 'publishing')
+                AND state IN ('fetching', 'verifying', 'publishing', 'published')
                 """, set.rawValue
             ) { SetVersionID($0.integer(0)) }.compactMap { try self.row($0, db)?.version }
+        }
+    }
+
+    /// Whether no other version of the set has the name, not even one whose files are being removed.
+    package func isOnlyOne(_ version: SetVersionRecord) async throws -> Bool {
+        try await database.read { db in
+            try !db.exists(
+                "SELECT 1 FROM set_version WHERE file_set = ?1 AND name = ?2 AND id <> ?3", version.set.rawValue,
+                version.name, version.id.rawValue)
         }
     }
 

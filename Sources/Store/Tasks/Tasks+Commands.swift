@@ -21,8 +21,8 @@ struct LiveTask {
     var plannedMove: [UInt8]?
     /// The flight that the task leads or follows.
     var flight: Int64?
-    /// The version of a set whose file or list the task fetches.
-    var setVersion: SetVersionID?
+    /// What the task fetches for a version of a set.
+    var setFetch: SetFetch?
 
     /// A row and the result of decoding it. The row of a deleted session may refer to missing rows.
     struct Reading {
@@ -42,6 +42,10 @@ struct LiveTask {
             SELECT task, session, number, kind, lane, stage, begins_at, due_at, resource_deadline, resource_remaining, \
             body, progress_document, question, (SELECT public_id FROM question WHERE id = live.question) AS question_id, \
             disk_needed, disk_kept, disk_not_before, crashes, node, move_document, flight, set_version, \
+            CASE WHEN set_version IS NOT NULL THEN (SELECT path FROM set_file \
+            WHERE task = live.task AND version = live.set_version AND state = 'fetching') END AS set_path, \
+            CASE WHEN set_version IS NOT NULL THEN (SELECT length FROM set_file \
+            WHERE task = live.task AND version = live.set_version AND state = 'fetching') END AS set_length, \
             (SELECT client_task_id FROM task WHERE id = live.task) AS client_task_id FROM live WHERE task = ?1
             """, ids.map { [$0.rawValue] }
         ) { Reading($0) }
@@ -62,8 +66,20 @@ struct LiveTask {
         node = row.textOrNil("node")
         plannedMove = row.blobOrNil("move_document")
         flight = row.integerOrNil("flight")
-        setVersion = row.integerOrNil("set_version").map(SetVersionID.init)
+        setFetch = row.integerOrNil("set_version").map {
+            SetFetch(
+                version: SetVersionID($0), path: row.textOrNil("set_path"), length: row.integerOrNil("set_length"))
+        }
     }
+}
+
+/// What a task fetches for a version of a set: one of the files, or the list of files.
+struct SetFetch {
+    let version: SetVersionID
+    /// `nil` for the list.
+    let path: String?
+    /// The length that the file must have, if the list tells it.
+    let length: Int64?
 }
 
 extension Store.Tasks {

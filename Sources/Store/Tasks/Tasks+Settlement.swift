@@ -285,7 +285,9 @@ extension Store.Tasks {
             live.id.rawValue, outcome.rawValue, documents.encode(result), now.milliseconds, seq, life.state.rawValue,
         ])
         let place = try content.flatMap { try insert($0, of: live, seq: seq, transaction) }
-        if live.setVersion != nil { try store.sets.settle(live, outcome, result, content, place, transaction) }
+        if let fetch = live.setFetch {
+            try store.sets.settle(fetch, of: live, outcome, result, content, place, transaction)
+        }
         let isPassedOn = try store.cache.leaveFlight(
             live, landing: landing, passing: result.progress, isWriting: isWriting, transaction)
         if !isPassedOn { try keepForRetry(live, outcome, result.progress, session, transaction) }

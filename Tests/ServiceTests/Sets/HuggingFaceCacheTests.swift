@@ -32,7 +32,7 @@ struct HuggingFaceCacheTests {
         try await set.place([two, stage.file("again", "{}")], of: "c0ffee")
         let base = "hub/datasets--org--name"
         #expect(entries(of: stage.folder.file("\(base)/snapshots")).isEmpty)
-        for _ in 0..<2 { try await set.seal("c0ffee") }
+        for _ in 0..<2 { try await set.seal("c0ffee", files: 3) }
         #expect(stage.text("\(base)/refs/refs/pr/1") == nil)
         for _ in 0..<2 { try await set.point(to: "c0ffee") }
         #expect(
@@ -62,7 +62,7 @@ struct HuggingFaceCacheTests {
         let (x, y) = (stage.file("x", "x").blobName, stage.file("y", "y").blobName)
         for _ in 0..<2 { try await set.remove("v1") }
         #expect(blobs() == [one.blobName, two.blobName, x, y])
-        try await set.seal("v3")
+        try await set.seal("v3", files: 2)
         #expect(filesBelow(stage.folder.file("\(base)/snapshots/v3")) == ["config.json", "y"])
         try await set.point(to: "v3")
         try await set.sweep(keeping: [])

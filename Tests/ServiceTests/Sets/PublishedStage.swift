@@ -66,7 +66,7 @@ final class PublishedStage: Sendable {
 extension SetFolder {
     func publish(_ files: [PublishedFile], as version: String) async throws {
         try await place(files, of: version)
-        try await seal(version)
+        try await seal(version, files: Int64(files.count))
         try await point(to: version)
     }
 }

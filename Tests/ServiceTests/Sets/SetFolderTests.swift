@@ -32,7 +32,7 @@ struct SetFolderTests {
         try await set.place([stage.stored("deep/er/f", long, as: "1"), stage.file("s", "small")], of: "v:1+2@x")
         try await set.place([object, stage.file("empty", "")], of: "v:1+2@x")
         #expect(stage.text("a/b/.versions/v:1+2@x/s") == nil)
-        try await set.seal("v:1+2@x")
+        try await set.seal("v:1+2@x", files: 4)
         #expect(stage.text("a/b/current/s") == nil)
         try await set.point(to: "v:1+2@x")
         let version = "a/b/.versions/v:1+2@x"
@@ -54,7 +54,7 @@ struct SetFolderTests {
             let files = [stage.stored("x/f", [1, 2, 3], as: "1"), stage.file("x/g", "g"), stage.file("h", "h")]
             let steps: [() async throws -> Void] = [
                 { try await set.place(Array(files[..<2]), of: "v") }, { try await set.place(files, of: "v") },
-                { try await set.seal("v") }, { try await set.point(to: "v") },
+                { try await set.seal("v", files: 3) }, { try await set.point(to: "v") },
             ]
             try await set.publish([stage.file("h", "old")], as: "old")
             for step in steps.prefix((kill + 1) / 2) { try await step() }
@@ -138,7 +138,19 @@ struct SetFolderTests {
         await #expect(throws: SystemError.self) { try await set.place([wrong], of: "v") }
         #expect(stage.tree.isEmpty)
         await #expect(throws: SystemError.self) { try await set.point(to: "v") }
-        await #expect(throws: SystemError.self) { try await set.seal("w") }
+        await #expect(throws: SystemError.self) { try await set.seal("w", files: 1) }
+    }
+
+    @Test func `A folder with files of another version is made again`() async throws {
+        let stage = try PublishedStage()
+        let set = stage.set()
+        let files = [stage.file("d/f", "new")]
+        try await set.place([stage.file("d/other", "old")], of: "v")
+        try await set.place(files, of: "v")
+        await #expect(throws: SetFolderFault.otherFiles("v")) { try await set.seal("v", files: 1) }
+        #expect(stage.tree.isEmpty)
+        try await set.publish(files, as: "v")
+        #expect(stage.tree == ["a/b/.versions/v/d/f", "a/b/current -> .versions/v"])
     }
 
     @Test func `While versions switch, a reader finds each of them whole`() async throws {
