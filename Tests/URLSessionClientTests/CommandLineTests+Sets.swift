@@ -43,6 +43,20 @@ extension CommandLineTests {
         #expect(try await failure("get", "--set", "none").errors.contains("There is no set \"none\""))
     }
 
+    @Test func `A revision that has not moved is published already`() async throws {
+        let commit = String(repeating: "c0", count: 20)
+        origin.serve("/api/models/o/n/revision/main", .text("{\"id\":\"o/n\",\"sha\":\"\(commit)\"}"))
+        let blob = "64c5e5885a4b06010b3a0c20edb7900dd0311025"
+        origin.serve(
+            "/api/models/o/n/tree/\(commit)", .text(#"[{"type":"file","path":"a","size":3,"oid":"\#(blob)"}]"#))
+        origin.serve("/o/n/resolve/\(commit)/a", .text("two"))
+        for _ in 0..<2 {
+            let lines = try await call("set", "publish", "s", "--hf", "o/n", "--endpoint", origin.url(""), "--wait")
+            #expect(lines.last?.hasPrefix("s\t\(commit)\tsver_") == true && lines.last?.hasSuffix("published") == true)
+        }
+        #expect(origin.requests("/o/n/resolve/\(commit)/a").count == 1)
+    }
+
     @Test func `A set switches to a kept version and is deleted`() async throws {
         for version in ["1", "2"] {
             _ = try await run(list(), ["set", "publish", "s", "-", "--version", version, "--wait"])

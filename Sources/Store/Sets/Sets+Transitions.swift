@@ -142,6 +142,8 @@ extension Store.Sets {
                 row.version.name == row.version.publicId
             {
                 if let other = try self.named(commit, of: row.set, db), other.id != id {
+                    document.expansion = expansion
+                    try self.write(document, of: row.version, db)
                     return try self.apply(.overtaken, to: row, nil, transaction)
                 }
                 try db.execute("UPDATE set_version SET name = ?2 WHERE id = ?1", id.rawValue, commit)

@@ -133,7 +133,13 @@ enum SetCommands {
     /// Prints a version, at its end with `--wait`.
     private static func end(_ call: Invocation, _ version: SetVersion) async throws {
         guard call.words.flag("wait") else { return try call.output.row(version, row) }
-        let ended = try await SetWatch(call).follow(version)
+        var ended = try await SetWatch(call).follow(version)
+        if ended.state == .superseded, let commit = ended.commit,
+            try await call.client.set(ended.name).current?.version == commit
+        {
+            // The revision has not moved since its commit was published.
+            ended = try await call.client.version(commit, ofSet: ended.name)
+        }
         try call.output.row(ended, row)
         try check(ended)
     }

@@ -42,8 +42,8 @@ extension Subcommand {
                 files are those of a source, or of a FILE with a file on each line: URL, URL<TAB>PATH, or the API's \
                 JSON with path, request, expectedDigest and length; - for standard input.
 
-                With --wait the command follows the progress, and ends with 1 if the version fails. Ctrl-C detaches: \
-                the service continues.
+                With --wait the command follows the progress, and ends with 1 if the version fails. A commit that is \
+                published already counts as published. Ctrl-C detaches: the service continues.
                 """,
             arguments: [set, Argument("[FILE]", "the list of files", .file)],
             options: hub + otherSources + [
