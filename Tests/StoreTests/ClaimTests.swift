@@ -29,7 +29,6 @@ struct ClaimTests {
         let created = try await fixture.create(
             fixture.download(body: body) { $0.request.headers.append("Authorization", "canary") }, in: session)
         let taken = try #require(try await fixture.claim().first)
-        #expect(taken.body == nil)
         let claimed = try await fixture.store.tasks.withBody(taken)
         #expect(claimed.id == created.id)
         #expect(claimed.specification == created.specification)
@@ -42,8 +41,32 @@ struct ClaimTests {
         try await fixture.settle(Settlement(task: claimed.id, .interrupted(progress)))
         #expect(try await fixture.claim().first?.progress == progress)
         _ = try await fixture.store.files.deleteBody("body_1", app: session.app, at: fixture.now)
-        _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: claimed.id, at: fixture.now)
-        await #expect(throws: DomainError.notFound) { try await fixture.store.tasks.withBody(taken) }
+    }
+
+    @Test
+    func `An unknown session comes with its claimed tasks`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession { $0.httpAdditionalHeaders.append("Authorization", "canary") }
+        try await fixture.create([fixture.download(), fixture.download()], in: session)
+        let line = "#HttpOnly_a.example\tFALSE\t/\tFALSE\t0\tn\tv"
+        _ = try await fixture.store.tasks.settle(
+            [], cookies: [session.id: CookieChange(after: [line])], at: fixture.now)
+        let isKnown = Locked(false)
+        for round in 0..<2 {
+            isKnown.withLock { $0 = round == 1 }
+            let claimed = try await fixture.store.tasks.advance(
+                settling: [], after: QueueCursor(), through: .everything, at: fixture.now,
+                isKnown: { _ in isKnown.withLock { $0 } }, pick: { .tasks($0.lanes.map { ($0.id, 1) }) })
+            #expect(claimed.tasks?.count == 1)
+            guard round == 0 else {
+                #expect(claimed.sessions.isEmpty)
+                continue
+            }
+            let found = try #require(claimed.sessions.first)
+            #expect(claimed.sessions.count == 1 && found.id == session.id && found.app == session.app)
+            #expect(found.configuration == session.configuration && found.identifier == session.identifier)
+            #expect(found.cookies == [line] && !found.hasCredentials && found.revision == session.revision)
+        }
     }
 
     @Test

@@ -122,7 +122,7 @@ import Testing
         let first = try await fixture.store.tasks.advance(
             settling: [], after: QueueCursor(), through: .everything, at: fixture.now
         ) { .tasks($0.lanes.map { ($0.id, 1) }) }
-        #expect(first.claimed?.map(\.session) == [other.id])
+        #expect(first.tasks?.map(\.session) == [other.id])
         #expect(first.aftermath.hasQueuedTasks)
         #expect(try await fixture.claim().isEmpty)
         try await fixture.clean(rows: 20)

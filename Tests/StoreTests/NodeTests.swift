@@ -89,7 +89,7 @@ final class NodeTests {
             at: third.now
         ) { .tasks($0.lanes.map { ($0.id, 2) }) }
         #expect(proxy.lostAnswers == 1)
-        #expect(round.claimed == nil)
+        #expect(round.tasks == nil)
         #expect(round.aftermath.completedTasks.map(\.id) == [ended.id])
         #expect(try await third.store.tasks.read(ended.id).state == .completed)
         func active() async throws -> Int {

@@ -16,7 +16,7 @@ struct QuarantineTests {
             seen.withLock { $0 = queue }
             return pick(queue)
         }
-        return (seen.withLock { $0 }, round.claimed ?? [])
+        return (seen.withLock { $0 }, round.tasks ?? [])
     }
 
     private func claimAlone(_ fixture: StoreFixture) async throws -> ClaimedTask? {

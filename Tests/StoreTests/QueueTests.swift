@@ -36,7 +36,7 @@ struct QueueTests {
             return pick(queue)
         }
         cursor = round.cursor
-        return (look.withLock { $0 }, round.claimed ?? [], round.isWhole)
+        return (look.withLock { $0 }, round.tasks ?? [], round.isWhole)
     }
 
     @Test

@@ -41,7 +41,7 @@ struct RoundTripTests {
                 settling: running.map { fixture.completion($0) }, of: Set(sessions.map(\.id)), after: cursor,
                 through: .everything, at: fixture.now
             ) { .tasks($0.lanes.map { ($0.id, 10) }) }
-            (cursor, running) = (taken.cursor, (taken.claimed ?? []).map(\.id))
+            (cursor, running) = (taken.cursor, (taken.tasks ?? []).map(\.id))
             #expect(running.count == 20)
             trips += try await counted()
         }

@@ -133,7 +133,7 @@ struct SettlementTests {
         let taken = try await fixture.store.tasks.advance(
             settling: [done], after: QueueCursor(), through: .everything, at: fixture.now
         ) { .tasks($0.lanes.map { ($0.id, 10) }) }
-        #expect(taken.claimed?.isEmpty == true)
+        #expect(taken.tasks?.isEmpty == true)
         #expect(try await fixture.store.tasks.read(task.id).outcome == .succeeded)
         try await expectSoundLedger(fixture)
     }

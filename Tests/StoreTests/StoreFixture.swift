@@ -123,7 +123,7 @@ extension StoreFixture {
     func claim(_ count: Int = .max) async throws -> [ClaimedTask] {
         try await store.tasks.advance(settling: [], after: QueueCursor(), through: .everything, at: now) {
             .tasks($0.lanes.map { ($0.id, min(count, Int($0.queued))) })
-        }.claimed ?? []
+        }.tasks ?? []
     }
 
     @discardableResult

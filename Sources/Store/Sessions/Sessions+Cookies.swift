@@ -45,5 +45,5 @@ extension Store.Sessions {
             """, session.rawValue, documents.encode(lines, sealedAs: Self.cookieContext(session), if: true))
     }
 
-    private static func cookieContext(_ session: SessionID) -> String { "cookies/\(session.rawValue)" }
+    static func cookieContext(_ session: SessionID) -> String { "cookies/\(session.rawValue)" }
 }

@@ -10,8 +10,8 @@ package final class ClaimedTask: Sendable {
     package let lane: Int64
     package let specification: TaskSpecification
     package let progress: TaskProgress
-    /// The location of its body, once ``Store/Tasks/withBody(_:)`` has read it.
     package let body: BodyLocation?
+    /// The row of a body in objects, which ``Store/Tasks/withBody(_:)`` reads.
     fileprivate let bodyRow: Int64?
     package let resourceDeadline: Timestamp?
 
@@ -32,6 +32,68 @@ package final class ClaimedTask: Sendable {
     }
 }
 
+/// What the transfers of a session need to begin.
+package struct ClaimedSession: Sendable {
+    package let id: SessionID
+    package let app: AppID
+    package let appIdentifier: String
+    package let identifier: String
+    package let configuration: SessionConfiguration
+    package let revision: Int64
+    package let cookies: [String]
+    /// Whether the app has stored credentials.
+    package let hasCredentials: Bool
+}
+
+/// What a commit of the scheduler claimed.
+package struct Claimed: Sendable {
+    /// `nil` if the commit succeeded but its response was lost (``Store/Tasks/takeBack(but:at:)``).
+    package var tasks: [ClaimedTask]?
+    /// The sessions of the tasks that the caller did not know.
+    package var sessions: [ClaimedSession] = []
+    /// The claimed tasks whose documents cannot be read, because the master key differs.
+    package var unreadable: [TaskID] = []
+    /// The new position in the queue.
+    package var cursor: QueueCursor
+    /// Whether a whole round is done.
+    package var isWhole = false
+    package var aftermath: Aftermath
+}
+
+/// The columns of a claimed task's session, with its documents not decoded.
+private struct SessionRow: Sendable {
+    let id: SessionID
+    let app: AppID
+    let appIdentifier: String
+    let identifier: String
+    let configuration: [UInt8]
+    let revision: Int64
+    let jar: [UInt8]?
+    let hasCredentials: Bool
+
+    static func ask(_ sessions: [SessionID], _ db: Connection) throws -> Asked<SessionRow> {
+        try db.ask(
+            """
+            SELECT s.id, s.app, a.identifier AS app_identifier, s.identifier, s.configuration_document, s.revision, \
+            (SELECT jar FROM cookie_jar WHERE session = s.id) AS jar, \
+            EXISTS (SELECT 1 FROM credential WHERE app = s.app) AS has_credentials \
+            FROM session s JOIN app a ON a.id = s.app WHERE s.id = ?1 AND s.forgotten = 0
+            """, sessions.map { [$0.rawValue] }
+        ) { SessionRow($0) }
+    }
+
+    private init(_ row: Row) {
+        id = SessionID(row.integer("id"))
+        app = AppID(row.integer("app"))
+        appIdentifier = row.text("app_identifier")
+        identifier = row.text("identifier")
+        configuration = row.blob("configuration_document")
+        revision = row.integer("revision")
+        jar = row.blobOrNil("jar")
+        hasCredentials = row.bool("has_credentials")
+    }
+}
+
 /// A claimed task's row, with its documents not decoded.
 private struct TakenRow: Sendable {
     let id: TaskID
@@ -39,12 +101,20 @@ private struct TakenRow: Sendable {
     let specification: [UInt8]
     let progress: [UInt8]?
     let body: Int64?
+    /// `nil` for no body, and for a body in objects.
+    let location: BodyLocation?
     let resourceDeadline: Timestamp?
 
     init(_ row: Row) {
         id = TaskID(row.integer("task"))
         number = row.integer("number")
         body = row.integerOrNil("body")
+        location = BodyLocation.Storage(row).flatMap { storage in
+            row.integerOrNil("length").map {
+                BodyLocation(
+                    storage: storage, length: $0, digest: row.text("digest"), mediaType: row.textOrNil("media_type"))
+            }
+        }
         progress = row.blobOrNil("progress_document")
         resourceDeadline = row.timeOrNil("resource_deadline")
         specification = row.blob("specification_document")
@@ -54,15 +124,17 @@ private struct TakenRow: Sendable {
 /// A row with the lane that it was claimed from.
 private typealias TakenTask = (row: TakenRow, lane: QueuedLane)
 
-/// Rows requested with the statement that claims them, and the lane of each list of rows.
+/// Rows requested with the statement that claims them, the lane of each list of rows, and their sessions.
 private struct Taking {
     var lanes: [QueuedLane] = []
     var rows: Asked<TakenRow>?
+    var sessions: Asked<SessionRow>?
 
-    func get() throws -> [TakenTask] {
-        try zip(rows?.get() ?? [], lanes).flatMap { rows, lane in
+    func get() throws -> (tasks: [TakenTask], sessions: [SessionRow]) {
+        let tasks = try zip(rows?.get() ?? [], lanes).flatMap { rows, lane in
             rows.map { ($0, lane) }.sorted { $0.0.number < $1.0.number }
         }
+        return (tasks, try sessions?.get().flatMap(\.self) ?? [])
     }
 }
 
@@ -76,17 +148,13 @@ extension Store.Tasks {
     ///   - cookies: Changes of cookie jars. One row each.
     ///   - cursor: The position in the queue.
     ///   - sieve: Decides which lanes may start at all.
+    ///   - isKnown: Whether the caller has the lane's session as of its revision.
     ///   - pick: Chooses the tasks to claim. Pure.
-    /// - Returns: The claimed tasks, `nil` if the commit succeeded but its response was lost (``takeBack(but:at:)``);
-    ///   the claimed tasks whose documents cannot be read (the master key differs); the new position in the queue, and
-    ///   whether a whole round is done.
     package func advance(
         settling settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: CookieChange] = [:],
         after cursor: QueueCursor, through sieve: QueueSieve, at now: Timestamp,
-        pick: @escaping @Sendable (Queue) -> Claim
-    ) async throws -> (
-        claimed: [ClaimedTask]?, unreadable: [TaskID], cursor: QueueCursor, isWhole: Bool, aftermath: Aftermath
-    ) {
+        isKnown: @escaping @Sendable (QueuedLane) -> Bool = { _ in false }, pick: @escaping @Sendable (Queue) -> Claim
+    ) async throws -> Claimed {
         let (result, aftermath) = try await transactThenRead(at: now) { transaction in
             // All reads are sent first. The next round sees what these settlements queue.
             let due = try self.askDueTasks(transaction)
@@ -99,19 +167,38 @@ extension Store.Tasks {
             }
             var after = cursor
             let (queue, isWhole) = try self.queue(asked, after: &after, through: sieve, transaction.db)
-            let (taking, cursor) = (try self.claim(pick(queue), of: queue, transaction), after)
-            return { (tasks: try taking.get(), cursor: cursor, isWhole: isWhole) }
+            var (taking, cursor) = (try self.claim(pick(queue), of: queue, transaction), after)
+            let sessions = Set(taking.lanes.filter { !isKnown($0) }.map(\.session))
+            if !sessions.isEmpty { taking.sessions = try SessionRow.ask(Array(sessions), transaction.db) }
+            return { [taking] in (taken: try taking.get(), cursor: cursor, isWhole: isWhole) }
         }
-        guard let result = try? result.get() else { return (nil, [], cursor, false, aftermath) }
-        var (tasks, unreadable): ([ClaimedTask], [TaskID]) = ([], [])
-        for taken in result.tasks {
+        guard let result = try? result.get() else { return Claimed(cursor: cursor, aftermath: aftermath) }
+        var claimed = Claimed(cursor: result.cursor, isWhole: result.isWhole, aftermath: aftermath)
+        claimed.sessions = result.taken.sessions.compactMap { try? self.claimed($0) }
+        var tasks: [ClaimedTask] = []
+        for taken in result.taken.tasks {
             do {
-                tasks.append(try claimed(taken))
+                tasks.append(try self.claimed(taken))
             } catch {
-                unreadable.append(taken.row.id)
+                claimed.unreadable.append(taken.row.id)
             }
         }
-        return (tasks, unreadable, result.cursor, result.isWhole, aftermath)
+        claimed.tasks = tasks
+        return claimed
+    }
+
+    /// Decodes the documents of a session, off the writer's thread.
+    private func claimed(_ row: SessionRow) throws -> ClaimedSession {
+        ClaimedSession(
+            id: row.id, app: row.app, appIdentifier: row.appIdentifier, identifier: row.identifier,
+            configuration: try documents.decode(
+                SessionConfiguration.self, row.configuration,
+                sealedAs: Store.Sessions.context(row.app, row.identifier)),
+            revision: row.revision,
+            cookies: try row.jar.map {
+                try documents.decode([String].self, $0, sealedAs: Store.Sessions.cookieContext(row.id))
+            } ?? [],
+            hasCredentials: row.hasCredentials)
     }
 
     /// Requeues tasks that the store assigns to this node although it does not transfer them.
@@ -197,7 +284,12 @@ extension Store.Tasks {
             UPDATE live SET stage = ?3, node = ?4 WHERE task IN (SELECT task FROM live WHERE lane = ?1 \
             AND stage = 'queued' AND (node IS NULL OR node = ?4) ORDER BY priority DESC, number LIMIT ?2) \
             RETURNING task, number, body, progress_document, resource_deadline, \
-            (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
+            (SELECT specification_document FROM task WHERE id = live.task) AS specification_document, \
+            (SELECT length FROM body WHERE id = live.body) AS length, \
+            (SELECT bytes FROM body WHERE id = live.body) AS bytes, \
+            (SELECT file FROM body WHERE id = live.body) AS file, \
+            (SELECT digest FROM body WHERE id = live.body) AS digest, \
+            (SELECT media_type FROM body WHERE id = live.body) AS media_type
             """, open.map { [$0.lane.id, $0.count, phase, node] }
         ) { TakenRow($0) }
         return Taking(lanes: open.map(\.lane), rows: rows)
@@ -208,7 +300,12 @@ extension Store.Tasks {
             """
             UPDATE live SET stage = ?2, node = ?3 WHERE task = ?1 AND stage = 'quarantined' \
             AND (node IS NULL OR node = ?3) RETURNING task, number, body, progress_document, resource_deadline, \
-            (SELECT specification_document FROM task WHERE id = live.task) AS specification_document
+            (SELECT specification_document FROM task WHERE id = live.task) AS specification_document, \
+            (SELECT length FROM body WHERE id = live.body) AS length, \
+            (SELECT bytes FROM body WHERE id = live.body) AS bytes, \
+            (SELECT file FROM body WHERE id = live.body) AS file, \
+            (SELECT digest FROM body WHERE id = live.body) AS digest, \
+            (SELECT media_type FROM body WHERE id = live.body) AS media_type
             """, [[task.rawValue, try Self.phase(ofClaimed: .quarantined, transaction.now), node]]
         ) { TakenRow($0) }
         return Taking(lanes: [lane], rows: rows)
@@ -221,7 +318,7 @@ extension Store.Tasks {
         return life.phase?.rawValue
     }
 
-    /// A claimed task with the location of its body, if it has one.
+    /// A claimed task with the location of its body, if that is in objects.
     ///
     /// - Throws: ``DomainError/notFound`` if the body is gone because the task was ended meanwhile.
     package func withBody(_ task: ClaimedTask) async throws -> ClaimedTask {
@@ -243,7 +340,7 @@ extension Store.Tasks {
             specification: try documents.decode(
                 TaskSpecification.self, row.specification, sealedAs: Self.context(lane.session, row.number)),
             progress: try row.progress.map { try documents.decode(TaskProgress.self, $0) } ?? TaskProgress(),
-            body: nil, bodyRow: row.body, resourceDeadline: row.resourceDeadline)
+            body: row.location, bodyRow: row.location == nil ? row.body : nil, resourceDeadline: row.resourceDeadline)
     }
 
     /// The next due time of a delayed task, a retry, a resource timeout or a question's deadline. Now, if tasks still

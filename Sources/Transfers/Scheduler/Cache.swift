@@ -34,6 +34,13 @@ extension Scheduler {
 
         init(cookies: CookieJars) { self.cookies = cookies }
 
+        /// Whether a task of the lane can begin without a read of its session.
+        var knows: @Sendable (QueuedLane) -> Bool {
+            { [sessions, cookies] lane in
+                sessions[lane.session].map { $0.revision >= lane.revision } == true && cookies.have(lane.session)
+            }
+        }
+
         /// Adds a session. Sessions in use stay.
         mutating func remember(_ session: SessionID, _ known: KnownSession, inUse: () -> Set<SessionID>) {
             if sessions.count >= Self.limit {
@@ -46,6 +53,20 @@ extension Scheduler {
         mutating func change(_ app: AppID, _ change: (inout App) -> Void) {
             if apps.count >= Self.limit { apps = [:] }
             change(&apps[app, default: App()])
+        }
+    }
+
+    /// Caches a session that came with its claimed tasks.
+    func remember(_ session: ClaimedSession) {
+        cache.remember(
+            session.id,
+            KnownSession(
+                configuration: session.configuration, revision: session.revision, app: session.appIdentifier,
+                identifier: session.identifier)
+        ) { Set(flights.values.map(\.transfer.task.session)) }
+        cache.cookies.remember(session.cookies, of: session.id)
+        if cache.apps[session.app]?.hasCredentials == nil {
+            cache.change(session.app) { $0.hasCredentials = session.hasCredentials }
         }
     }
 

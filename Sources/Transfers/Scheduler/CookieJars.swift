@@ -28,6 +28,20 @@ package final class CookieJars: Sendable {
     /// - Parameter isShared: Whether other nodes may change the stored jars.
     package init(isShared: Bool = false) { maximumIdle = isShared ? 0 : 4096 }
 
+    /// Whether the next transfer of a session needs no read.
+    func have(_ session: SessionID) -> Bool {
+        state.withLock { $0.entries[session].map { $0.uses > 0 || maximumIdle > 0 } ?? false }
+    }
+
+    /// Caches the stored lines of a jar for ``hold(_:_:)``.
+    func remember(_ lines: [String], of session: SessionID) {
+        state.withLock { state in
+            // A reset since the read takes precedence, and cookies that transfers have received.
+            guard state.entries[session]?.uses ?? 0 == 0, !state.changed.contains(session) else { return }
+            state.entries[session] = Entry(jar: CookieJar(lines: lines), stored: lines)
+        }
+    }
+
     /// Keeps a session's jar in memory for one more transfer.
     func hold(_ session: SessionID, _ store: Store) async throws {
         let isKnown = state.withLock { state in

@@ -72,9 +72,11 @@ extension Scheduler {
             }
             let taken = try await store.tasks.advance(
                 settling: ended.settlements, of: sessions, cookies: jars, after: cursor, through: sieve,
-                at: snapshot.now, pick: { [agenda] queue in agenda.withLock { $0.pick(queue) } })
-            let claimed = taken.claimed ?? []
-            commits.hasLostTasks = commits.hasLostTasks || taken.claimed == nil
+                at: snapshot.now, isKnown: cache.knows,
+                pick: { [agenda] queue in agenda.withLock { $0.pick(queue) } })
+            let claimed = taken.tasks ?? []
+            commits.hasLostTasks = commits.hasLostTasks || taken.tasks == nil
+            for session in taken.sessions { remember(session) }
             let round = agenda.withLock {
                 $0.endRound(at: taken.cursor, isWhole: taken.isWhole, claimed: claimed.map(\.id))
             }
