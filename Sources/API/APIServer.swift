@@ -110,7 +110,7 @@ package final class APIServer: Sendable {
                     "Access-Control-Allow-Headers",
                     "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, "
                         + "Range, If-Range, Content-Digest, Repr-Digest, Upload-Complete, Upload-Length, Upload-Offset, "
-                        + "X-Request-Id, traceparent"
+                        + "Want-Repr-Digest, X-Request-Id, traceparent"
                 ))
             headers.append(("Access-Control-Max-Age", "600"))
         }

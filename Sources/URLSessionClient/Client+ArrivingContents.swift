@@ -49,6 +49,8 @@ extension Client {
     ) async throws -> (AsyncThrowingStream<StreamedAnswer.Piece, any Error>.Iterator, tag: String?) {
         // The last position reaches the end of a content whose length is not known (RFC 8673).
         var headers = ["Range": "bytes=\(offset)-9007199254740991", "Prefer": "wait=60"]
+        // A trailer ends the process on Linux (`_NativeProtocol.transferCompleted` of swift-corelibs-foundation).
+        headers["Want-Repr-Digest"] = "sha-256=0"
         headers["If-Range"] = tag
         var request = try request(
             "GET", Self.contentPath(number, session), query: ["arriving": "1"], headers: headers)

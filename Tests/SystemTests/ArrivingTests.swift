@@ -116,6 +116,7 @@ struct ArrivingTests {
         let begun = try await whole.bytes(2 << 20)
         #expect(begun.status == 200 && begun.fields["Transfer-Encoding"] == "chunked")
         #expect(begun.fields["Trailer"] == "Repr-Digest" && begun.fields["Repr-Digest"] == nil)
+        let refused = try await read(("Want-Repr-Digest", "sha-512=1, sha-256=0"))
         let rest = try await read(("Range", "bytes=1000000\(Self.follow)"))
         let (bounded, suffix) = (try await read(("Range", "bytes=10-19")), try await read(("Range", "bytes=-10")))
         let (known, over) = (
@@ -139,6 +140,9 @@ struct ArrivingTests {
         #expect(followed.trailers["Repr-Digest"] == digest)
         let all = try await whole.end()
         #expect(all.isWhole && all.body == Self.bytes && all.trailers["Repr-Digest"] == digest)
+        let plain = try await refused.end()
+        #expect(plain.isWhole && plain.body == Self.bytes && plain.trailers.fields.isEmpty)
+        #expect(plain.fields["Trailer"] == nil)
         let end = try await suffix.end()
         #expect(end.fields["Content-Range"] == "bytes \(Self.size - 10)-\(Self.size - 1)/\(Self.size)")
         let broken = try await over.end()

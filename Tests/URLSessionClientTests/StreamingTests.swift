@@ -139,6 +139,22 @@ struct StreamingTests {
         gate.open()
     }
 
+    @Test func `A download of unknown length is read to its end while it arrives`() async throws {
+        let house = try await House()
+        let (gate, arrived) = (Gate(), Arrived())
+        house.origin.serve(
+            "/a", .generated(seed: 7, length: Self.length),
+            turns: [[.chunked(size: 64 << 10), .holdBody(after: 6 << 20, gate)]])
+        let number = try await house.download("/a")
+        let reading = Task {
+            try await house.client.arrivingContent(ofTask: number, in: "s") { arrived.add($0, $1) }
+        }
+        try await eventually("the first bytes") { arrived.all.count > 1 << 20 }
+        gate.open()
+        try await reading.value
+        #expect(arrived.all == TestSupport.Content.bytes(seed: 7, length: Self.length))
+    }
+
     @Test func `A reader receives an error if the download restarts or fails`() async throws {
         let house = try await House()
         let (gate, arrived) = (Gate(), Arrived())

@@ -29,7 +29,7 @@ struct ArrivalStream: Sendable {
         var response = HTTPResponse(status: 200, headers: fields, body: .stream { try await run($0) })
         if let end = selection.end {
             response.body = .sized(length: end - selection.first) { try await run($0) }
-        } else {
+        } else if wantsDigest {
             response.headers.append(("Trailer", "Repr-Digest"))
         }
         if let range = selection.contentRange {
@@ -37,6 +37,12 @@ struct ArrivalStream: Sendable {
             response.headers.append(("Content-Range", range))
         }
         return response
+    }
+
+    /// False if the client refuses the digest (RFC 9530, section 4).
+    private var wantsDigest: Bool {
+        !call.request.headers.all("Want-Repr-Digest").flatMap { $0.split(separator: ",") }
+            .contains { $0.trimmed == "sha-256=0" }
     }
 
     private func run(_ writer: ResponseWriter) async throws {
@@ -61,7 +67,7 @@ struct ArrivalStream: Sendable {
                 try await Task.sleep(for: .milliseconds(Self.pause))
             }
         }
-        if end == nil, let field = whole?.digest?.field { writer.addTrailer("Repr-Digest", field) }
+        if end == nil, wantsDigest, let field = whole?.digest?.field { writer.addTrailer("Repr-Digest", field) }
     }
 }
 
