@@ -82,13 +82,6 @@ suites() {
         timeout --foreground --signal=INT --kill-after=20 "${LIMIT:-900}" \
         "${alone[@]}" "$built/urlsessiondPackageTests.xctest" --testing-library swift-testing "$@" 2>&1 | tee "$log" |
         sed -u 's/^\(.\{1000\}\).*/\1/' | grep --line-buffered -vE '^(◇ |↳ |✔ (Suite|Test case) |✔ Test "|➜ )' && return
-    # swift-corelibs-foundation 6.3.1 ends a process whose connection is lost at the wrong moment, as when a service is
-    # killed (its issue 5285, mended later).
-    if [ -z "${AGAIN:-}" ] && grep -qa 'FoundationNetworking/NativeProtocol.swift:240: Fatal error' "$log"; then
-        echo "== Foundation ended the tests (swift-corelibs-foundation#5285): once more"
-        AGAIN=1 suites "$@"
-        return
-    fi
     {
         grep -aE -A 3 '^✘|Fatal error|error: ' "$log" | grep -avE '^(◇|✔|--)' | cut -c 1-600 | tail -n 60
         awk -F '"' '/^◇ Test ".*started\.$/ { open[$2] } /^(✔|✘) Test "/ && !/ recorded / { delete open[$2] }

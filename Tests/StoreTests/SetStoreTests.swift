@@ -41,7 +41,7 @@ struct SetStoreTests {
     {
         try await sets.finish(
             try await begin(set, files), named: name, fingerprint: Array("\(files)".utf8), at: fixture.now
-        ).version
+        ).received.version
     }
 
     /// Creates the tasks of a version.
@@ -211,6 +211,32 @@ struct SetStoreTests {
         let again = try await sets.takeListed(third.id, revalidates: true, limit: 10, at: fixture.now).wanted
         #expect(again.map(\.entityTag) == ["\"2\""])
         try await expectSoundLedger(fixture)
+    }
+
+    @Test func `The response for an Idempotency-Key is stored with the version, or there is none`() async throws {
+        let draft = try await begin(try await set(), [file("a")])
+        func finish() async throws -> SetVersionRecord {
+            let recording = Recording<ReceivedSetVersion>(principal: "app", key: "k", fingerprint: [1]) { received in
+                StoredAnswer(
+                    status: 201, headers: HTTPFields([]), body: Array(received.version.publicId.utf8),
+                    holdsSecrets: true)
+            }
+            return try await sets.finish(draft, named: nil, fingerprint: [1], at: fixture.now, recording: recording)
+                .received.version
+        }
+        let version = try await finish()
+        let stored = try await fixture.store.apps.storedAnswer(principal: "app", key: "k", at: fixture.now)
+        #expect(stored?.answer.body == Array(version.publicId.utf8))
+        // Another node has answered the same request meanwhile.
+        let other = try await begin(try await set(), [file("a")])
+        await #expect(throws: DomainError.answeredMeanwhile) {
+            try await sets.finish(
+                other, named: nil, fingerprint: [1], at: fixture.now,
+                recording: Recording(principal: "app", key: "k", fingerprint: [1]) { _ in
+                    StoredAnswer(status: 201, headers: HTTPFields([]), body: [], holdsSecrets: false)
+                })
+        }
+        #expect(try await sets.standing(of: other)?.isReceived == false)
     }
 
     @Test func `The version of a deleted session is due, and is cancelled`() async throws {

@@ -185,6 +185,18 @@ import Testing
         #expect(Self.link("\(snapshot)/config.json")?.hasSuffix("blobs/\(Self.blob)") == true)
         let digest = Content.sha256(seed: 1, length: 100_000)
         #expect(fileSHA256("\(repository)/blobs/\(digest)") == digest)
+        // Another revision has a ref of its own, and nothing is left of either.
+        let other = String(repeating: "d1", count: 20)
+        scene.origin.serve("/api/models/o/n/revision/dev%2F1", .text(#"{"id":"o/n","sha":"\#(other)"}"#))
+        let tree: JSON = [["type": "file", "path": "config.json", "size": 3, "oid": .string(Self.blob)]]
+        scene.origin.serve("/api/models/o/n/tree/\(other)", .text(tree.description))
+        scene.origin.serve("/o/n/resolve/\(other)/config.json", .text("two"))
+        var source = hub(scene.origin)
+        source["revision"] = "dev/1"
+        try await scene.version(scene.create(nil, source: source), is: "published")
+        #expect(readFile("\(repository)/refs/dev/1").map { String(decoding: $0, as: UTF8.self) } == other)
+        expect(try await scene.api.delete("/v1/sets/m"), 204)
+        try await eventually("nothing is left") { entries(of: root.file("hub")).isEmpty }
     }
 
     /// The target of a symbolic link.

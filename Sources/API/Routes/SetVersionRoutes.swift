@@ -110,9 +110,13 @@ extension Call {
 
     /// The response with a version that was received whole: 201 if it is new, 200 if the same request created it before.
     func finish(_ draft: SetDraft, _ fingerprint: SetFingerprint, of set: SetRecord) async throws -> HTTPResponse {
-        let (version, isNew) = try await service.finish(draft, fingerprint: fingerprint.digest)
-        guard isNew else { return show(version, in: set) }
-        return show(version, in: set, status: 201, location: "/v1/sets/\(set.name)/versions/\(version.publicId)")
+        try await creating(holdsSecrets: true) { recording in
+            try await service.finish(draft, fingerprint: fingerprint.digest, recording: recording)
+        } answer: { received in
+            let version = received.version
+            guard received.isNew else { return show(version, in: set) }
+            return show(version, in: set, status: 201, location: "/v1/sets/\(set.name)/versions/\(version.publicId)")
+        }
     }
 }
 

@@ -112,3 +112,15 @@ package struct SetManifestFile: Sendable, Hashable {
         sourceURL = PublicAddress.withoutSecrets(address)
     }
 }
+
+/// A version that was received whole.
+package struct ReceivedSetVersion: Sendable {
+    package let version: SetVersionRecord
+    /// False if the same request had created it before.
+    package let isNew: Bool
+
+    package init(version: SetVersionRecord, isNew: Bool) {
+        self.version = version
+        self.isNew = isNew
+    }
+}

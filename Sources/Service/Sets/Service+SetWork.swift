@@ -100,7 +100,14 @@ extension Service {
             guard let standing = try await store.sets.standing(of: id), standing.version.state.isInFlight else {
                 return false
             }
-            try await fail(id, "The destination could not be written: \(error)")
+            let step =
+                switch standing.version.state {
+                case .expanding: "The list of files could not be made"
+                case .fetching: "The tasks of the files could not be created"
+                case .verifying: "The files could not be verified"
+                default: "The destination could not be written"
+                }
+            try await fail(id, "\(step): \(error)")
             return true
         }
     }

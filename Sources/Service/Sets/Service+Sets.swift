@@ -110,12 +110,12 @@ extension Service {
     /// - Parameter fingerprint: The identity of the request: a digest of its body.
     /// - Throws: ``DomainError/setVersionExists``, ``DomainError/sessionInvalidated``.
     package func finish(
-        _ draft: SetDraft, fingerprint: [UInt8]
-    ) async throws -> (version: SetVersionRecord, isNew: Bool) {
-        let (version, isNew, aftermath) = try await store.sets.finish(
-            draft.id, named: draft.name, fingerprint: fingerprint, at: clock.now)
+        _ draft: SetDraft, fingerprint: [UInt8], recording: Recording<ReceivedSetVersion>?
+    ) async throws -> ReceivedSetVersion {
+        let (received, aftermath) = try await store.sets.finish(
+            draft.id, named: draft.name, fingerprint: fingerprint, at: clock.now, recording: recording)
         outlet.handle(aftermath)
-        return (version, isNew)
+        return received
     }
 
     /// Forgets a version that was not received whole.

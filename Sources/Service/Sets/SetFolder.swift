@@ -361,23 +361,30 @@ struct SetFolder: Sendable {
     ///
     /// - Parameter keepingCurrent: Whether the version that readers follow stays, with its link.
     func removeAll(keepingCurrent: Bool) async throws {
-        if let places = try await open(creates: false) {
-            if !keepingCurrent, try await current(places) != nil {
-                let pointer = "\(path)/\(cache?.ref ?? "current")"
-                try await disk.removeBeneath(root: root, path: pointer)
-                try await disk.syncBeneath(root: root, path: pointer)
-            }
-            try await sweep(keeping: [], places)
-        }
+        if !keepingCurrent { try await removePointer() }
+        if let places = try await open(creates: false) { try await sweep(keeping: [], places) }
         guard !keepingCurrent else { return }
+        let names = cache.map { cache in ["blobs", "snapshots", ".versions"].map { "\(cache.folder)/\($0)" } }
+        try await removeEmptyFolders(names ?? [".versions"])
+    }
+
+    /// Removes the pointer to the current version, if the service placed that version.
+    func removePointer() async throws {
+        if let places = try await open(creates: false), try await current(places) != nil {
+            let pointer = "\(path)/\(cache?.ref ?? "current")"
+            try await disk.removeBeneath(root: root, path: pointer)
+            try await disk.syncBeneath(root: root, path: pointer)
+        }
+        guard let cache else { return }
+        try await removeEmptyFolders([
+            String(cache.ref.prefix(upTo: cache.ref.lastIndex(of: "/") ?? cache.ref.endIndex))
+        ])
+    }
+
+    private func removeEmptyFolders(_ names: [String]) async throws(SystemError) {
         try await disk.run { () throws(SystemError) in
-            let top = try OpenFolder.open(root: root, path: path, creates: false)
-            guard let cache else { return try top?.removeEmptyFolders(".versions") ?? () }
-            let refs = (["refs"] + cache.revision.split(separator: "/").dropLast().map(String.init)).joined(
-                separator: "/")
-            for name in ["blobs", "snapshots", refs, ".versions"] {
-                try top?.removeEmptyFolders("\(cache.folder)/\(name)")
-            }
+            guard let top = try OpenFolder.open(root: root, path: path, creates: false) else { return }
+            for name in names { try top.removeEmptyFolders(name) }
         }
     }
 }

@@ -136,6 +136,10 @@ struct SetOutlet: Sendable {
         switch place {
         case .prefix(let prefix): try await prefix.removeAll(keeping: current.map(name))
         case .folder(let root, let path):
+            let kept = current.map { folder(root, path, $0).layout }
+            for version in versions where folder(root, path, version).layout != kept {
+                try await folder(root, path, version).removePointer()
+            }
             var done: [SetFolder.Layout] = []
             for version in versions {
                 let folder = folder(root, path, version)

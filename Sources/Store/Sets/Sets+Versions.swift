@@ -148,34 +148,42 @@ extension Store.Sets {
     /// - Parameter name: `nil` for the commit of a source, or the public id.
     /// - Throws: ``DomainError/setVersionExists``, ``DomainError/sessionInvalidated``, ``DomainError/notFound``.
     package func finish(
-        _ id: SetVersionID, named name: String?, fingerprint: [UInt8], at now: Timestamp
-    ) async throws -> (version: SetVersionRecord, isNew: Bool, aftermath: Aftermath) {
-        let ((version, isNew), aftermath) = try await transact(at: now) { transaction in
-            let db = transaction.db
-            guard let draft = try self.row(id, db), try self.read(draft.set, db) != nil else {
-                throw DomainError.notFound
-            }
-            if let name, let existing = try self.named(name, of: draft.set, db) {
-                guard existing.fingerprint == fingerprint, let version = try self.read(existing.id, db) else {
-                    throw DomainError.setVersionExists
-                }
-                try transaction.schedule(id)
-                return (version, false)
-            }
-            let session = try transaction.session(draft.session)
-            guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
-            let hasSource = try self.document(id, db).source != nil
-            let state = hasSource ? SetVersionState.expanding : SetVersionState.expanding.after(.listed)
-            try db.execute(
-                """
-                UPDATE set_version SET name = coalesce(?2, public_id), fingerprint = ?3, state = ?4 WHERE id = ?1
-                """, id.rawValue, name, fingerprint, state.rawValue)
-            try transaction.schedule(id)
-            session.book.versionsInFlight += 1
-            session.isChanged = true
-            return (try self.read(id, db).orNotFound(), true)
+        _ id: SetVersionID, named name: String?, fingerprint: [UInt8], at now: Timestamp,
+        recording: Recording<ReceivedSetVersion>? = nil
+    ) async throws -> (received: ReceivedSetVersion, aftermath: Aftermath) {
+        try await transact(at: now) { [documents] transaction in
+            let received = try self.finish(id, named: name, fingerprint: fingerprint, transaction)
+            try recording?.record(received, documents, now, transaction.db)
+            return received
         }
-        return (version, isNew, aftermath)
+    }
+
+    private func finish(
+        _ id: SetVersionID, named name: String?, fingerprint: [UInt8], _ transaction: Transaction
+    ) throws -> ReceivedSetVersion {
+        let db = transaction.db
+        guard let draft = try self.row(id, db), try self.read(draft.set, db) != nil else {
+            throw DomainError.notFound
+        }
+        if let name, let existing = try self.named(name, of: draft.set, db) {
+            guard existing.fingerprint == fingerprint, let version = try self.read(existing.id, db) else {
+                throw DomainError.setVersionExists
+            }
+            try transaction.schedule(id)
+            return ReceivedSetVersion(version: version, isNew: false)
+        }
+        let session = try transaction.session(draft.session)
+        guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
+        let hasSource = try self.document(id, db).source != nil
+        let state = hasSource ? SetVersionState.expanding : SetVersionState.expanding.after(.listed)
+        try db.execute(
+            """
+            UPDATE set_version SET name = coalesce(?2, public_id), fingerprint = ?3, state = ?4 WHERE id = ?1
+            """, id.rawValue, name, fingerprint, state.rawValue)
+        try transaction.schedule(id)
+        session.book.versionsInFlight += 1
+        session.isChanged = true
+        return ReceivedSetVersion(version: try self.read(id, db).orNotFound(), isNew: true)
     }
 
     /// Removes a version that was not received whole.
