@@ -34,8 +34,15 @@ enum LocalFile {
             throw SystemError("rename", errno: errno)
         }
         let name = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        let folder = try OpenFile.open(name, O_RDONLY | O_DIRECTORY)
-        guard fsync(folder.descriptor) == 0 else { throw SystemError("fsync", errno: errno) }
+        guard syncFolder(name) else { throw SystemError("fsync", errno: errno) }
+    }
+
+    /// Makes the entries of a folder durable. False with `errno` set if that fails.
+    private static func syncFolder(_ path: String) -> Bool {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return fsync(descriptor) == 0
     }
 
     /// The absolute path, relative to the working folder.
@@ -58,13 +65,19 @@ enum LocalFile {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// Creates a folder that only its owner may enter, and its parents.
+    /// Creates a folder that only its owner may enter, and its parents, and makes them durable. False with `errno` set
+    /// if that fails.
     static func makeFolder(_ path: String) -> Bool {
         if isFolder(path) { return true }
-        if let slash = path.lastIndex(of: "/"), slash != path.startIndex, !makeFolder(String(path[..<slash])) {
-            return false
-        }
-        return mkdir(path, 0o700) == 0 || errno == EEXIST
+        let slash = path.lastIndex(of: "/")
+        if let slash, slash != path.startIndex, !makeFolder(String(path[..<slash])) { return false }
+        guard mkdir(path, 0o700) == 0 else { return errno == EEXIST }
+        if syncFolder(slash.map { String(path[...$0]) } ?? ".") { return true }
+        // So that the next start syncs its entry.
+        let reason = errno
+        rmdir(path)
+        errno = reason
+        return false
     }
 }
 

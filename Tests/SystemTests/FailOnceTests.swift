@@ -72,6 +72,19 @@ import Testing
         expect(try await service.api.get("/readyz"), 200)
     }
 
+    @Test(.enabled(if: !TestStore.isOnServer))
+    func `A new data folder whose entry is not durable prevents the start`() async throws {
+        let (folder, data) = (TemporaryFolder(), TemporaryFolder())
+        let call = Call("fsync parent", .error(EIO))
+        let environment = try await Self.environment(call, folder, ["parent": data.path])
+        await #expect(throws: ServiceProcess.NotListening.self) {
+            try await ServiceProcess(environment: environment, data: data)
+        }
+        #expect(Self.isMet(folder) && entries(of: data.path).isEmpty)
+        let service = try await ServiceProcess(data: data)
+        expect(try await service.api.get("/readyz"), 200)
+    }
+
     /// A scene whose files below the root `out` are in a folder, and have a fault.
     private static func scene(
         _ call: Call, _ folder: TemporaryFolder, _ files: TemporaryFolder
