@@ -169,6 +169,26 @@ import Testing
         }
     }
 
+    @Test func `While files are fetched, a destination that cannot be written is no failure`() async throws {
+        let root = TemporaryFolder()
+        let scene = try await Scene(["--files-root", "out=\(root.path)"])
+        try await scene.makeSet("m", ["destination": ["root": "out", "path": "m"]])
+        let gate = Gate()
+        scene.origin.serve("/a", .text("one"))
+        scene.origin.serve("/held", .text("two"), turns: [[.hold(gate)]])
+        root.write([1], to: "m")
+        let files = (0..<200).map { scene.file("\($0)", at: "/a") } + [scene.file("z", at: "/held")]
+        try await scene.create("1", files: files)
+        try await eventually("the reason is logged") {
+            scene.service.errors.contains("files of a set could not be placed yet")
+        }
+        #expect(try await scene.api.get("/v1/sets/m/versions/1").json["state"] == "fetching")
+        unlink(root.file("m"))
+        gate.open()
+        try await scene.version("1", is: "published")
+        #expect(entries(of: root.file("m/current")).count == 201)
+    }
+
     @Test func `The cache of huggingface_hub has blobs, a snapshot and its revision`() async throws {
         let root = TemporaryFolder()
         let scene = try await Scene(["--files-root", "out=\(root.path)"])

@@ -12,6 +12,7 @@ extension Service {
     private static let mostPlacedPaths = 500_000
     /// The least time between two placements of files while others are fetched.
     private static let placementPause = Duration.seconds(1)
+    private static let pauseAfterFailure = Duration.seconds(30)
 
     /// The versions of a set that have taken their names at the destination.
     func namedVersions(of set: SetRecord) async throws -> [SetVersionRecord] {
@@ -35,7 +36,14 @@ extension Service {
         var rest = try await store.sets.keptPaths(of: version.id).filter { !placed.contains($0) }[...]
         while !rest.isEmpty {
             let paths = Array(rest.prefix(Self.filesAtOnce))
-            try await outlet.place(try await store.sets.keptFiles(paths, of: version.id), of: version)
+            let files = try await store.sets.keptFiles(paths, of: version.id)
+            do {
+                try await outlet.place(files, of: version)
+            } catch  where !(error is CancellationError) {
+                // The publication reports a destination that cannot be written in the end.
+                log.warning("files of a set could not be placed yet", ("set", set.name), ("error", "\(error)"))
+                return clock.now + Self.pauseAfterFailure
+            }
             placedPaths.withLock { $0[version.id, default: []].formUnion(paths) }
             rest = rest.dropFirst(paths.count)
         }
