@@ -84,7 +84,8 @@ package final class SeaweedFS: Sendable {
 
     private static func answers(_ port: UInt16) async -> Bool {
         do {
-            _ = try await client(port, prefix: "").object("none")
+            // The server listens before it has the bucket.
+            _ = try await client(port, prefix: "").objects(below: "")
             return true
         } catch { return false }
     }

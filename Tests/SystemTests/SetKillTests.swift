@@ -53,8 +53,8 @@ struct SetKillTests {
         _ scene: Scene, into destination: JSON, kills: Int, read: @escaping @Sendable () async throws -> Int?
     ) async throws -> Swift.Set<String> {
         expect(try await scene.api.put("/v1/sets/data", ["destination": destination, "keep": 1000]), 201)
-        let isDone = Locked(false)
-        async let published = publish(scene, until: { isDone.withLock { $0 } })
+        let (isDone, versions) = (Locked(false), Locked(0))
+        async let published: Void = publish(scene, versions, until: { isDone.withLock { $0 } })
         async let reads = readAll(until: { isDone.withLock { $0 } }, read)
         var random = SeededRandom(seed: 7)
         for _ in 0..<kills {
@@ -65,12 +65,13 @@ struct SetKillTests {
             try await scene.service.kill()
             try await scene.service.start()
         }
+        try await eventually("two versions are published", within: .seconds(120)) { versions.withLock { $0 } >= 2 }
         isDone.withLock { $0 = true }
-        let versions = try await published
+        try await published
         print(
-            "set kills: \(destination): \(kills) kills, \(versions) versions, \(try await reads) reads of whole versions"
+            "set kills: \(destination): \(kills) kills, \(versions.withLock { $0 }) versions,",
+            "\(try await reads) reads of whole versions"
         )
-        #expect(versions > 1)
         expect(try await scene.api.put("/v1/sets/data", ["keep": 1, "grace": 0]), 200)
         return try await eventually("two versions are kept") { () -> Swift.Set<String>? in
             let set = try await scene.api.get("/v1/sets/data").json
@@ -79,13 +80,12 @@ struct SetKillTests {
         }
     }
 
-    /// Publishes one version after the other.
-    ///
-    /// - Returns: The number of published versions.
-    private static func publish(_ scene: Scene, until isDone: @Sendable () -> Bool) async throws -> Int {
-        var version = 0
+    /// Publishes one version after the other, and counts them.
+    private static func publish(
+        _ scene: Scene, _ published: Locked<Int>, until isDone: @Sendable () -> Bool
+    ) async throws {
         while !isDone() {
-            version += 1
+            let version = published.withLock { $0 + 1 }
             for (file, length) in lengths.enumerated() {
                 scene.origin.serve(
                     "/\(version)/\(file)", .generated(seed: seed(version, file), length: length))
@@ -107,8 +107,8 @@ struct SetKillTests {
                 #expect(state != "failed")
                 return state == "published"
             }
+            published.withLock { $0 = version }
         }
-        return version
     }
 
     /// - Returns: The number of reads that found a version.
