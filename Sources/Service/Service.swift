@@ -70,8 +70,8 @@ package final class Service: Sendable {
     let heldBytes = Locked(0)
     let damagedContents = DamagedContents()
     let setReaders = SetReaders()
-    /// The files of versions in flight that are at the destination already.
-    let placedPaths = Locked<[SetVersionID: Set<String>]>([:])
+    /// The files of versions in flight that are at the destination already, by path.
+    let placedFiles = Locked<[SetVersionID: [String: ContentDigest]]>([:])
 
     var inbox: Inbox<Scheduler.Message> { outlet.inbox }
     var relauncher: RelaunchTimes { outlet.relauncher }

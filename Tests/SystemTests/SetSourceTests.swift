@@ -169,6 +169,36 @@ import Testing
         }
     }
 
+    @Test func `A file that was placed with wrong bytes is replaced after the retry`() async throws {
+        let root = TemporaryFolder()
+        let scene = try await Scene(["--files-root", "out=\(root.path)"])
+        try await scene.makeSet("m", ["destination": ["root": "out", "path": "m"]])
+        let gate = Gate()
+        let names = (0..<200).map { "d/\($0)" } + ["config.json", "held"]
+        let tree = names.map { name -> JSON in
+            ["type": "file", "path": .string(name), "size": 3, "oid": .string(Self.blob)]
+        }
+        scene.origin.serve("/api/models/o/n/revision/main", .text(#"{"id":"o/n","sha":"\#(Self.commit)"}"#))
+        scene.origin.serve("/api/models/o/n/tree/\(Self.commit)", .text(JSON.array(tree).description))
+        let files = "/o/n/resolve/\(Self.commit)/"
+        for name in names { scene.origin.serve(files + name, .text("two")) }
+        scene.origin.serve(files + "held", .text("two"), turns: [[.hold(gate)]])
+        scene.origin.serve(files + "config.json", .text("owt"))
+        let source: JSON = ["kind": "huggingface", "repository": "o/n", "endpoint": .string(scene.origin.url(""))]
+        try await scene.create("1", source: source)
+        try await eventually("the wrong bytes are placed") {
+            readFile(root.file("m/.versions/.new-1/config.json")) == Array("owt".utf8)
+        }
+        gate.open()
+        let failed = try await scene.version("1", is: "failed")
+        #expect(failed["failures"][0]["path"] == "config.json", "\(failed)")
+        scene.origin.serve(files + "config.json", .text("two"))
+        expect(try await scene.api.post("/v1/sets/m/versions/1/retry"), 200)
+        try await scene.version("1", is: "published")
+        #expect(readFile(root.file("m/current/config.json")) == Array("two".utf8))
+        #expect(entries(of: root.file("m/current/d")).count == 200)
+    }
+
     @Test func `While files are fetched, a destination that cannot be written is no failure`() async throws {
         let root = TemporaryFolder()
         let scene = try await Scene(["--files-root", "out=\(root.path)"])

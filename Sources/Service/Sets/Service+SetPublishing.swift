@@ -8,8 +8,8 @@ extension Service {
     private static let filesAtOnce = 500
     /// Files of smaller versions are placed after the last one only.
     private static let manyFiles: Int64 = 200
-    /// The paths that are held in memory, for all versions together.
-    private static let mostPlacedPaths = 500_000
+    /// The placed files that are held in memory, for all versions together.
+    private static let mostPlacedFiles = 200_000
     /// The least time between two placements of files while others are fetched.
     private static let placementPause = Duration.seconds(1)
     private static let pauseAfterFailure = Duration.seconds(30)
@@ -20,20 +20,20 @@ extension Service {
     }
 
     /// Writes fetched files of a large version to the destination while others are fetched, so that less is left to do
-    /// after the last one. The publication compares all of them once more.
+    /// after the last one.
     ///
     /// - Returns: When this is due again; `nil` if the files are written by the publication only.
     func placeFetched(_ standing: SetVersionStanding) async throws -> Timestamp? {
         let (version, set) = (standing.version, standing.set)
         guard version.files.total >= Self.manyFiles,
-            placedPaths.withLock({ $0.values.reduce(0) { $0 + $1.count } }) <= Self.mostPlacedPaths,
+            placedFiles.withLock({ $0.values.reduce(0) { $0 + $1.count } }) <= Self.mostPlacedFiles,
             set.configuration.layout == .versions, !standing.isOvertaken,
             let outlet = try self.outlet(of: set), try await !store.sets.isOccupied(set),
             try await store.sets.isOnlyOne(version)
         else { return nil }
         let began = clock.monotonic()
-        let placed = placedPaths.withLock { $0[version.id] } ?? []
-        var rest = try await store.sets.keptPaths(of: version.id).filter { !placed.contains($0) }[...]
+        let placed = placedFiles.withLock { $0[version.id] } ?? [:]
+        var rest = try await store.sets.keptPaths(of: version.id).filter { placed[$0] == nil }[...]
         while !rest.isEmpty {
             let paths = Array(rest.prefix(Self.filesAtOnce))
             let files = try await store.sets.keptFiles(paths, of: version.id)
@@ -44,7 +44,9 @@ extension Service {
                 log.warning("files of a set could not be placed yet", ("set", set.name), ("error", "\(error)"))
                 return clock.now + Self.pauseAfterFailure
             }
-            placedPaths.withLock { $0[version.id, default: []].formUnion(paths) }
+            placedFiles.withLock { placed in
+                for file in files { placed[version.id, default: [:]][file.file.path] = file.file.digest }
+            }
             rest = rest.dropFirst(paths.count)
         }
         return clock.now + max(Self.placementPause, .milliseconds(4 * (clock.monotonic() - began)))
@@ -65,6 +67,8 @@ extension Service {
         {
             return try await fail(version.id, "The same commit is published as version \(other.name).")
         }
+        // A repeated publication compares all files with those at the destination.
+        let placed = placedFiles.withLock { $0.removeValue(forKey: version.id) } ?? [:]
         let digest = Digest(.sha256)
         var after = ""
         while true {
@@ -72,7 +76,7 @@ extension Service {
             guard let last = files.last else { break }
             after = last.file.path
             for file in files { digest.update(file.file.manifestLine) }
-            try await outlet?.place(files, of: version)
+            try await outlet?.place(files.filter { placed[$0.file.path] != $0.file.digest }, of: version)
         }
         let manifestDigest = digest.finish().hexadecimal
         try await outlet?.seal(version, manifestDigest: manifestDigest)

@@ -19,7 +19,7 @@ extension Service {
             while !Task.isCancelled {
                 var next: Timestamp?
                 do {
-                    if !nodes.isKeeper { placedPaths.withLock { $0 = [:] } }
+                    if !nodes.isKeeper { placedFiles.withLock { $0 = [:] } }
                     if nodes.isKeeper, !isDraining {
                         for (app, work) in try await store.sets.due(at: clock.now) {
                             let isFree = busy.withLock { $0.count < Self.appsAtOnce && $0.insert(app).inserted }
@@ -180,7 +180,7 @@ extension Service {
 
     private func step(_ id: SetVersionID) async throws {
         guard let standing = try await store.sets.standing(of: id) else { return }
-        if standing.version.state != .fetching { placedPaths.withLock { $0[id] = nil } }
+        if !standing.version.state.isInFlight { placedFiles.withLock { $0[id] = nil } }
         guard standing.isReceived else { return try await removeRows(of: id) }
         if standing.isRemoving { return try await remove(standing) }
         if standing.hasLostSession, standing.version.state.isInFlight { return try await move(id, .cancel) }
