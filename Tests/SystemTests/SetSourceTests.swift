@@ -141,10 +141,16 @@ import Testing
         #expect(fileSHA256(root.file("deep/m/current/d/a.bin")) == Content.sha256(seed: 1, length: 100_000))
     }
 
-    @Test func `Files of a large version are placed while the last one is fetched`() async throws {
+    /// A service with the set `m` in the folder `m` of a root.
+    private func folder() async throws -> (TemporaryFolder, Scene) {
         let root = TemporaryFolder()
         let scene = try await Scene(["--files-root", "out=\(root.path)"])
         try await scene.makeSet("m", ["destination": ["root": "out", "path": "m"]])
+        return (root, scene)
+    }
+
+    @Test func `Files of a large version are placed while the last one is fetched`() async throws {
+        let (root, scene) = try await folder()
         let gate = Gate()
         scene.origin.serve("/a", .text("one"))
         scene.origin.serve("/held", .text("two"), turns: [[.hold(gate)]])
@@ -170,9 +176,7 @@ import Testing
     }
 
     @Test func `A file that was placed with wrong bytes is replaced after the retry`() async throws {
-        let root = TemporaryFolder()
-        let scene = try await Scene(["--files-root", "out=\(root.path)"])
-        try await scene.makeSet("m", ["destination": ["root": "out", "path": "m"]])
+        let (root, scene) = try await folder()
         let gate = Gate()
         let names = (0..<200).map { "d/\($0)" } + ["config.json", "held"]
         let tree = names.map { name -> JSON in
@@ -200,9 +204,7 @@ import Testing
     }
 
     @Test func `While files are fetched, a destination that cannot be written is no failure`() async throws {
-        let root = TemporaryFolder()
-        let scene = try await Scene(["--files-root", "out=\(root.path)"])
-        try await scene.makeSet("m", ["destination": ["root": "out", "path": "m"]])
+        let (root, scene) = try await folder()
         let gate = Gate()
         scene.origin.serve("/a", .text("one"))
         scene.origin.serve("/held", .text("two"), turns: [[.hold(gate)]])
@@ -219,7 +221,8 @@ import Testing
         #expect(entries(of: root.file("m/current")).count == 201)
     }
 
-    @Test func `The cache of huggingface_hub has blobs, a snapshot and its revision`() async throws {
+    @Test(arguments: [false, true])
+    func `The cache of huggingface_hub has blobs, a snapshot and its revision`(keepsFiles: Bool) async throws {
         let root = TemporaryFolder()
         let scene = try await Scene(["--files-root", "out=\(root.path)"])
         try await scene.makeSet("m", ["destination": ["root": "out", "path": "hub"], "layout": "hf-cache"])
@@ -235,7 +238,7 @@ import Testing
         #expect(Self.link("\(snapshot)/config.json")?.hasSuffix("blobs/\(Self.blob)") == true)
         let digest = Content.sha256(seed: 1, length: 100_000)
         #expect(fileSHA256("\(repository)/blobs/\(digest)") == digest)
-        // Another revision has a ref of its own, and nothing is left of either.
+        // Another revision has a ref of its own. With the set both go, or the one that is not current.
         let other = String(repeating: "d1", count: 20)
         scene.origin.serve("/api/models/o/n/revision/dev%2F1", .text(#"{"id":"o/n","sha":"\#(other)"}"#))
         let tree: JSON = [["type": "file", "path": "config.json", "size": 3, "oid": .string(Self.blob)]]
@@ -245,8 +248,11 @@ import Testing
         source["revision"] = "dev/1"
         try await scene.version(scene.create(nil, source: source), is: "published")
         #expect(readFile("\(repository)/refs/dev/1").map { String(decoding: $0, as: UTF8.self) } == other)
-        expect(try await scene.api.delete("/v1/sets/m"), 204)
-        try await eventually("nothing is left") { entries(of: root.file("hub")).isEmpty }
+        expect(try await scene.api.delete("/v1/sets/m" + (keepsFiles ? "?keepFiles=1" : "")), 204)
+        let left = ["blobs/\(Self.blob)", "refs/dev/1", "snapshots/\(other)/config.json"]
+        try await eventually("the other files are removed") {
+            filesBelow(root.file("hub")) == (keepsFiles ? left.map { "models--o--n/\($0)" } : [])
+        }
     }
 
     /// The target of a symbolic link.

@@ -370,15 +370,12 @@ struct SetFolder: Sendable {
 
     /// Removes the pointer to the current version, if the service placed that version.
     func removePointer() async throws {
+        let pointer = cache?.ref ?? "current"
         if let places = try await open(creates: false), try await current(places) != nil {
-            let pointer = "\(path)/\(cache?.ref ?? "current")"
-            try await disk.removeBeneath(root: root, path: pointer)
-            try await disk.syncBeneath(root: root, path: pointer)
+            try await disk.removeBeneath(root: root, path: "\(path)/\(pointer)")
+            try await disk.syncBeneath(root: root, path: "\(path)/\(pointer)")
         }
-        guard let cache else { return }
-        try await removeEmptyFolders([
-            String(cache.ref.prefix(upTo: cache.ref.lastIndex(of: "/") ?? cache.ref.endIndex))
-        ])
+        try await removeEmptyFolders([pointer.split(separator: "/").dropLast().joined(separator: "/")])
     }
 
     private func removeEmptyFolders(_ names: [String]) async throws(SystemError) {

@@ -45,11 +45,17 @@ struct SetOutlet: Sendable {
 
     /// The folder of a version. In the cache of huggingface_hub each repository has its own.
     private func folder(_ root: String, _ path: String, _ version: SetVersionRecord) -> SetFolder {
-        var layout = SetFolder.Layout.versions
-        if set.configuration.layout == .hfCache, let source = version.source, let repository = source.repository {
-            layout = .hfCache(repository: repository, type: source.type, revision: source.revision)
-        }
-        return SetFolder(root: root, path: path, layout: layout, sources: service.publishedSources)
+        folder(root, path, layout(of: version))
+    }
+
+    private func folder(_ root: String, _ path: String, _ layout: SetFolder.Layout) -> SetFolder {
+        SetFolder(root: root, path: path, layout: layout, sources: service.publishedSources)
+    }
+
+    private func layout(of version: SetVersionRecord) -> SetFolder.Layout {
+        guard set.configuration.layout == .hfCache, let source = version.source, let repository = source.repository
+        else { return .versions }
+        return .hfCache(repository: repository, type: source.type, revision: source.revision)
     }
 
     /// The name of a version at the destination. The cache of huggingface_hub names snapshots by their commits.
@@ -123,7 +129,7 @@ struct SetOutlet: Sendable {
     func sweep(keeping versions: [SetVersionRecord]) async throws {
         guard case .folder(let root, let path) = place, let version = versions.last else { return }
         let swept = folder(root, path, version)
-        let names = versions.filter { folder(root, path, $0).layout.isSameFolder(as: swept.layout) }.map(name)
+        let names = versions.filter { layout(of: $0).isSameFolder(as: swept.layout) }.map(name)
         try await swept.sweep(keeping: Swift.Set(names))
     }
 
@@ -136,17 +142,15 @@ struct SetOutlet: Sendable {
         switch place {
         case .prefix(let prefix): try await prefix.removeAll(keeping: current.map(name))
         case .folder(let root, let path):
-            let kept = current.map { folder(root, path, $0).layout }
-            for version in versions where folder(root, path, version).layout != kept {
-                try await folder(root, path, version).removePointer()
-            }
-            var done: [SetFolder.Layout] = []
-            for version in versions {
-                let folder = folder(root, path, version)
-                guard !done.contains(where: folder.layout.isSameFolder) else { continue }
-                done.append(folder.layout)
-                let isCurrent = current.map { self.folder(root, path, $0).layout.isSameFolder(as: folder.layout) }
-                try await folder.removeAll(keepingCurrent: isCurrent ?? false)
+            let kept = current.map(layout)
+            let others = Swift.Set(versions.map(layout)).filter { $0 != kept }
+            for layout in others { try await folder(root, path, layout).removePointer() }
+            // The pointer of the kept version alone says what stays in its folder.
+            if let kept { try await folder(root, path, kept).removeAll(keepingCurrent: true) }
+            var done = [kept].compactMap(\.self)
+            for layout in others where !done.contains(where: layout.isSameFolder) {
+                done.append(layout)
+                try await folder(root, path, layout).removeAll(keepingCurrent: false)
             }
         }
     }
