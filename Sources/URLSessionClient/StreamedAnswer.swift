@@ -29,16 +29,8 @@ final class StreamedAnswer: NSObject, URLSessionDataDelegate {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Piece.self, bufferingPolicy: .bufferingOldest(room))
         let session = URLSession(configuration: .ephemeral, delegate: StreamedAnswer(continuation), delegateQueue: nil)
-        continuation.onTermination = { end in
-            var isComplete = false
-            if case .finished(let error) = end { isComplete = !(error is ClientError) }
-            // On another thread: the call waits for the session's queue, and cancelling a reader must not.
-            DispatchQueue.global().async { [isComplete] in
-                // On Linux a task that is cancelled while the URLSession removes it can end the process (`TaskRegistry`
-                // of swift-corelibs-foundation).
-                if isComplete { session.finishTasksAndInvalidate() } else { session.invalidateAndCancel() }
-            }
-        }
+        // On another thread: the call waits for the session's queue, and cancelling a reader must not.
+        continuation.onTermination = { _ in DispatchQueue.global().async { session.invalidateAndCancel() } }
         // Created first: an invalidated session creates no tasks.
         let task = session.dataTask(with: request)
         session.dataTask(with: knock) { _, _, _ in task.resume() }.resume()

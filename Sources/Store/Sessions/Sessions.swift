@@ -84,20 +84,6 @@ extension Store.Sessions {
         }
     }
 
-    /// The identifiers of a session's app and of the session itself.
-    ///
-    /// - Throws: ``DomainError/notFound``.
-    package func names(of session: SessionID) async throws -> (app: String, session: String) {
-        try await database.read { db in
-            try db.first(
-                """
-                SELECT a.identifier AS app, s.identifier AS session FROM session s JOIN app a ON a.id = s.app \
-                WHERE s.id = ?1
-                """, session.rawValue
-            ) { ($0.text("app"), $0.text("session")) }
-        }.orNotFound()
-    }
-
     /// Changes the mutable members of a session. An outer `nil` leaves a member unchanged.
     package func change(
         _ id: SessionID, description: String??, bandwidthLimit: Int64??, ifRevision revision: Int64?

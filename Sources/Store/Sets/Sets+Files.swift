@@ -88,7 +88,7 @@ extension Store.Sets {
 
     /// The strong tags of the files with the same paths and requests in the newest kept version.
     private func keptTags(of paths: [String], in version: SetVersionID, _ db: Connection) throws -> [String?] {
-        try predecessors(of: paths, in: version, db).map { $0?.entityTag }
+        try predecessors(of: paths, in: version, withBytes: false, db).map { $0?.entityTag }
     }
 
     /// The kept file that the origin confirmed to a task; `nil` if the newest kept version has another one by now.
@@ -96,7 +96,7 @@ extension Store.Sets {
         -> SetFileBytes?
     {
         guard let sent = try store.tasks.read(live.id, db)?.specification.ifNoneMatch,
-            let kept = try predecessors(of: [path], in: fetch.version, db)[0],
+            let kept = try predecessors(of: [path], in: fetch.version, withBytes: true, db)[0],
             kept.entityTag.utf8.elementsEqual(sent.utf8)
         else { return nil }
         return kept.bytes
@@ -104,18 +104,20 @@ extension Store.Sets {
 
     /// For each path of a version the file of the newest published version of the set that the origin can confirm: by
     /// the same request, with a strong tag.
+    ///
+    /// - Parameter withBytes: Whether small files come with their bytes, which need memory for each path.
     private func predecessors(
-        of paths: [String], in version: SetVersionID, _ db: Connection
+        of paths: [String], in version: SetVersionID, withBytes: Bool, _ db: Connection
     ) throws -> [(bytes: SetFileBytes, entityTag: String)?] {
         try db.allOfEach(
             """
-            SELECT old.length, old.algorithm, old.digest, old.response_document, old.bytes, old.file, old.object, \
-            old.file_document AS old_document, v.public_id AS old_version, new.file_document AS new_document, \
+            SELECT old.length, old.algorithm, old.digest, old.response_document, old.file, old.object, \
+            CASE WHEN CAST(?3 AS BIGINT) = 1 THEN old.bytes END AS bytes, old.file_document AS old_document, v.public_id AS old_version, new.file_document AS new_document, \
             n.public_id AS new_version FROM set_file new JOIN set_version n ON n.id = new.version \
             JOIN set_version v ON v.file_set = n.file_set AND v.state = 'published' AND v.removing = 0 \
             JOIN set_file old ON old.version = v.id AND old.path = new.path AND old.state = 'kept' \
             WHERE new.version = ?1 AND new.path = ?2 ORDER BY v.id DESC LIMIT 1
-            """, paths.map { [version.rawValue, $0] }
+            """, paths.map { [version.rawValue, $0, withBytes] }
         ) { row -> (bytes: SetFileBytes, entityTag: String)? in
             func file(_ column: Row.Column, _ version: Row.Column) throws -> SetFile {
                 let context = SetVersionDocument.context(row.text(version))
@@ -167,8 +169,8 @@ extension Store.Sets {
 
     // MARK: Ends of tasks
 
-    /// Records the end of a task that fetched a file or a list. A file that was fetched or failed costs two statements
-    /// without a result.
+    /// Records the end of a task that fetched a file or a list. A file that was fetched or failed costs one row; all
+    /// files of a commit together cost that of their version.
     func settle(
         _ fetch: SetFetch, of live: LiveTask, _ outcome: Outcome, _ result: TaskResult, _ content: NewContent?,
         _ place: StoredPlace?, _ transaction: Transaction

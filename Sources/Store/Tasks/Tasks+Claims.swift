@@ -187,6 +187,14 @@ extension Store.Tasks {
         return claimed
     }
 
+    /// A session as it comes with its claimed tasks.
+    ///
+    /// - Throws: ``DomainError/notFound``.
+    package func claimedSession(_ session: SessionID) async throws -> ClaimedSession {
+        let row = try await database.read { db in try SessionRow.ask([session], db).get()[0].first }
+        return try claimed(row.orNotFound())
+    }
+
     /// Decodes the documents of a session, off the writer's thread.
     private func claimed(_ row: SessionRow) throws -> ClaimedSession {
         ClaimedSession(

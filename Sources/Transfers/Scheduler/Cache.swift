@@ -56,29 +56,25 @@ extension Scheduler {
         }
     }
 
-    /// Caches a session that came with its claimed tasks.
-    func remember(_ session: ClaimedSession) {
-        cache.remember(
-            session.id,
-            KnownSession(
-                configuration: session.configuration, revision: session.revision, app: session.appIdentifier,
-                identifier: session.identifier)
-        ) { Set(flights.values.map(\.transfer.task.session)) }
+    /// Caches a session of claimed tasks.
+    @discardableResult
+    func remember(_ session: ClaimedSession) -> KnownSession {
+        let known = KnownSession(
+            configuration: session.configuration, revision: session.revision, app: session.appIdentifier,
+            identifier: session.identifier)
+        // Limits of sessions with transfers are read from the cache.
+        cache.remember(session.id, known) { Set(flights.values.map(\.transfer.task.session)) }
         cache.cookies.remember(session.cookies, of: session.id)
         if cache.apps[session.app]?.hasCredentials == nil {
             cache.change(session.app) { $0.hasCredentials = session.hasCredentials }
         }
+        return known
     }
 
     /// The cached session, read again if the store has a later revision: other nodes change sessions as well.
     func known(_ session: SessionID, revision: Int64 = 0) async throws -> KnownSession {
         if let known = cache.sessions[session], known.revision >= revision { return known }
-        let (names, record) = (try await store.sessions.names(of: session), try await store.sessions.read(session))
-        let known = KnownSession(
-            configuration: record.configuration, revision: record.revision, app: names.app, identifier: names.session)
-        // Limits of sessions with transfers are read from the cache.
-        cache.remember(session, known) { Set(flights.values.map(\.transfer.task.session)) }
-        return known
+        return remember(try await store.tasks.claimedSession(session))
     }
 
     /// Whether the app can answer a question: it has a webhook, or a client with a stream, a held request or a lease.
