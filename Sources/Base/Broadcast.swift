@@ -26,8 +26,10 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Starts watching `key`. Later signals are remembered until the watch is released.
-    package func watch(_ key: Key) -> Watch {
-        let bell = Doorbell(clock: clock)
+    ///
+    /// - Parameter other: Another watch, whose wait the signals end too.
+    package func watch(_ key: Key, waking other: Watch? = nil) -> Watch {
+        let bell = other?.bell ?? Doorbell(clock: clock)
         let number = state.withLock { state in
             state.lastWatch += 1
             state.bells[key, default: [:]][state.lastWatch] = bell
@@ -52,7 +54,7 @@ package final class Broadcast<Key: Hashable & Sendable>: Sendable {
         private let broadcast: Broadcast
         private let key: Key
         private let number: UInt64
-        private let bell: Doorbell
+        fileprivate let bell: Doorbell
 
         fileprivate init(broadcast: Broadcast, key: Key, number: UInt64, bell: Doorbell) {
             self.broadcast = broadcast

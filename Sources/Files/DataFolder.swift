@@ -35,6 +35,11 @@ extension DataFolder {
     /// The path of a transfer's partial file, by the number of its task.
     package func partial(_ task: Int64) -> String { partial("\(task)") }
 
+    /// The number of the task whose transfer writes a partial file; `nil` for another file.
+    package func task(ofPartial file: String) -> Int64? {
+        file.hasPrefix("partial/") ? Int64(file.dropFirst("partial/".count)) : nil
+    }
+
     /// The path of a file without a final place yet.
     package func partial(_ name: String) -> String { "partial/\(name)" }
 

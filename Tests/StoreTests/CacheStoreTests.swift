@@ -56,7 +56,9 @@ struct CacheStoreTests {
 
     private func ask(
         _ task: TaskID, _ path: String = "/a", _ policy: CachePolicy = .returnCacheDataElseLoad
-    ) async throws -> CacheAnswer { try await store.cache.consult(question(task, path, policy), at: fixture.now).0 }
+    ) async throws -> CacheAnswer {
+        try await store.cache.consult([question(task, path, policy)], at: fixture.now).answers[0]
+    }
 
     /// Transfers with a landing.
     private func land(_ task: TaskID, _ landing: Landing, _ outcome: Outcome = .succeeded) async throws {
@@ -337,5 +339,5 @@ struct CacheStoreTests {
 }
 
 extension CacheAnswer {
-    fileprivate var leads: Bool { if case .load(_, leads: true) = self { true } else { false } }
+    var leads: Bool { if case .load(_, leads: true) = self { true } else { false } }
 }

@@ -1,5 +1,6 @@
 import Base
 import Core
+import Formats
 import SQL
 import TestSupport
 import Testing
@@ -72,6 +73,22 @@ struct RoundTripTests {
         #expect(try await counted().reduce(0, +) <= 5)
         #expect(try await store.sets.read(id).files.fetched == 30)
         #expect(try await store.sets.due(at: fixture.now).map(\.work) == [.version(id)])
+    }
+
+    @Test func `Questions to the cache are answered in few round trips, whatever their number`() async throws {
+        let (session, store) = (try await fixture.makeSession(), fixture.store)
+        let tasks = try await fixture.create((0..<30).map { _ in fixture.download() }, in: session).map(\.task.id)
+        _ = try await fixture.claim()
+        _ = try await counted()
+        // Three tasks for each of ten files: one leads.
+        let questions = tasks.enumerated().map { index, task in
+            let key = CacheKey { $0.url = "https://origin.example/\(index % 10)" }
+            return CacheQuestion(task: task, key: key, headers: HTTPFields(), policy: .useProtocolCachePolicy)
+        }
+        let answers = try await store.cache.consult(questions, at: fixture.now).answers
+        #expect(try await counted().reduce(0, +) <= 6)
+        #expect(answers.map(\.leads) == (0..<30).map { $0 < 10 })
+        #expect(answers.count { if case .follow = $0 { true } else { false } } == 20)
     }
 
     @Test func `Rows are found by index even if the server has not analysed their table`() async throws {

@@ -60,8 +60,9 @@ struct ArrivalStream: Sendable {
                 try await call.checkAdmission()
             } else if share.hold(Int(Self.pieceLength)) {
                 let last = min(readable, end ?? .max, position + Self.pieceLength)
-                try await writer.write(reader.read(file, position..<last, of: version))
-                position = last
+                let piece = try await reader.read(file, position..<last, of: version)
+                if !piece.isEmpty { try await writer.write(piece) }
+                position += Int64(piece.count)
                 _ = share.hold(0)  // The client has taken the piece.
             } else {
                 try await Task.sleep(for: .milliseconds(Self.pause))
@@ -82,8 +83,7 @@ extension Call {
         request.clientGone.onGone { reader.wake() }
         while task.state != .completed {
             var wanted: Int64?
-            // Another node may have begun another version.
-            if let content = reader.content, content.version >= task.progress?.version ?? 0 {
+            if let content = reader.content(of: task) {
                 let tag = tag(ofBytes: content.version, of: task)
                 let fields = ContentFields.fields(reader.response, tag: tag)
                 if let response = try conditionalResponse(tag, fields) { return response }

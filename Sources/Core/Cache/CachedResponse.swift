@@ -9,6 +9,8 @@ package struct CachedResponse: Shape {
     package var selecting: [HTTPField] = []
     package var requestedAt = Timestamp()
     package var receivedAt = Timestamp()
+    /// The number of the content's bytes in the task that received them (``TaskProgress/version``).
+    package var version: Int64 = 0
     /// Whether redirects led to the response. Redirects are not stored, so the response is stale at once.
     package var isRedirected = false
 
@@ -21,6 +23,7 @@ package struct CachedResponse: Shape {
         members.member("requestedAt", &requestedAt)
         members.member("receivedAt", &receivedAt)
         members.member("isRedirected", &isRedirected)
+        members.sparse("version", &version, unless: 0)
     }
 
     private static let fieldNames = [

@@ -7,7 +7,7 @@ package struct TaskProgress: Shape {
     /// The bytes of the content that the next attempt need not fetch again.
     package var kept = Kept.none
     /// Identifies the bytes among all that the task has begun to receive from offset 0: a later restart has a greater
-    /// number. 0 before the first one, and for bytes of another task.
+    /// number. 0 before the first one, and for bytes of resume data.
     package var version: Int64 = 0
     /// The node whose disk has the partial file, if there are many nodes: other nodes cannot use the file.
     package var node: String?
@@ -52,6 +52,9 @@ package struct TaskProgress: Shape {
         kept = .none
         bytesInMemory = 0
     }
+
+    /// Gives the bytes of another task its number for them, unless this task has used a number as great.
+    package mutating func share(version other: Int64) { version = max(other, version + 1) }
 
     package mutating func visit(_ members: inout some MemberVisitor) {
         members.member("attempts", &attempts)

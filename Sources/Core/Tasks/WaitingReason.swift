@@ -16,10 +16,12 @@ package struct WaitingReason: Hashable, Sendable {
     package var leader: Leader?
 
     package struct Leader: Hashable, Sendable {
+        package var task: TaskID
         package var number: Int64
         package var session: String
 
-        package init(number: Int64, session: String) {
+        package init(task: TaskID, number: Int64, session: String) {
+            self.task = task
             self.number = number
             self.session = session
         }

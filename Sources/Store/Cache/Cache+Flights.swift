@@ -1,39 +1,7 @@
 import Base
-package import Core
+import Core
 import Formats
 import SQL
-
-/// What a claimed task asks before its first request.
-package struct CacheQuestion: Sendable {
-    package var task: TaskID
-    package var key: CacheKey
-    /// The header fields of the request.
-    package var headers: HTTPFields
-    package var policy: CachePolicy
-
-    package init(task: TaskID, key: CacheKey, headers: HTTPFields, policy: CachePolicy) {
-        self.task = task
-        self.key = key
-        self.headers = headers
-        self.policy = policy
-    }
-
-    fileprivate var isStrict: Bool { policy == .useProtocolCachePolicy }
-}
-
-package enum CacheAnswer: Sendable {
-    /// The task transfers, and asks the origin to confirm `stored` if there is one.
-    ///
-    /// - `leads`: Whether other tasks may wait for its transfer.
-    case load(confirming: StoredResponse?, leads: Bool)
-    case use(StoredResponse, CacheStatus)
-    /// The task has been released: it waits for another one's transfer.
-    case follow
-    /// The policy forbids a transfer.
-    case fail
-    /// The task has ended, or is suspended.
-    case gone
-}
 
 /// The flights that the last step of the janitor found without a leader, and where it continues.
 struct StrayFlights {
@@ -42,17 +10,37 @@ struct StrayFlights {
 }
 
 /// A transfer that other tasks of the app wait for.
-private struct Flight {
+struct Flight {
     var id: Int64
     var leader: TaskID?
     var result: Int64?
-    var isReusable: Bool
+    var isReusable = true
 
-    init(_ row: Row) {
+    init(id: Int64, leader: TaskID) {
+        self.id = id
+        self.leader = leader
+    }
+
+    fileprivate init(_ row: Row) {
         id = row.integer("id")
         leader = row.integerOrNil("leader").map { TaskID($0) }
         result = row.integerOrNil("result")
         isReusable = row.bool("is_reusable")
+    }
+
+    static func ask(_ ids: [Int64], _ db: Connection) throws -> Asked<Flight> {
+        try db.ask("SELECT id, leader, result, is_reusable FROM flight WHERE id = ?1", ids.map { [$0] }) { Flight($0) }
+    }
+
+    /// Requests the flights that have a leader.
+    ///
+    /// - Parameter selectors: Apps, and the marks of requests.
+    static func askLed(_ selectors: [[(any SQLBindable)?]], _ db: Connection) throws -> Asked<Flight> {
+        try db.ask(
+            """
+            SELECT id, leader, result, is_reusable FROM flight WHERE app = ?1 AND selector = ?2 AND leader IS NOT NULL
+            """, selectors
+        ) { Flight($0) }
     }
 }
 
@@ -61,91 +49,20 @@ private struct Flight {
 /// The leader is chosen in the store's transaction, so one transfers whatever number of nodes share the store. A leader
 /// that ends without an answer of the origin passes its bytes to a follower, which becomes the leader.
 extension Store.Cache {
-    /// Decides how a claimed task gets its content.
-    package func consult(_ question: CacheQuestion, at now: Timestamp) async throws -> (CacheAnswer, Aftermath) {
-        try await transact(at: now) { transaction in
-            guard let live = try transaction.live(question.task), live.life.phase == .active,
-                live.node == nil || live.node == self.node
-            else { return .gone }
-            return try self.answer(question, live, transaction)
-        }
-    }
+    private func flight(_ id: Int64, _ db: Connection) throws -> Flight? { try Flight.ask([id], db).get()[0].first }
 
-    private func answer(
-        _ question: CacheQuestion, _ live: LiveTask, _ transaction: Transaction
-    ) throws -> CacheAnswer {
-        let db = transaction.db
-        let app = try transaction.session(live.session).app
-        let own = try live.flight.flatMap { try flight($0, db) }
-        var (leads, isAlone) = (own?.leader == live.id, false)
-        if let own, !leads {
-            let mayShare = own.isReusable || !question.isStrict
-            if mayShare, let result = try own.result.flatMap({ try storedResponse($0, db) }) {
-                return .use(result, .collapsed)
-            }
-            // The flight was of no use to this follower, which fetches for itself.
-            isAlone = !mayShare || own.result != nil
-            try leaveFlight(live, transaction)
-        }
-        let found = try lookUp(question.key, question.headers, app, db)
-        let decision = CacheDecision.decide(
-            question.policy, found?.cached, for: question.headers, at: transaction.now)
-        if decision == .use, let found {
-            try touch(cached: found.row, transaction)
-            return .use(found, .hit)
-        }
-        let selector = self.selector(question)
-        if !leads, !isAlone, let current = try flight(of: selector, app, db) {
-            if current.isReusable || !question.isStrict {
-                try db.execute(
-                    "UPDATE live SET flight = ?2, is_strict = ?3 WHERE task = ?1", live.id.rawValue, current.id,
-                    question.isStrict)
-                try store.tasks.move(live, .follow, letsGo: true, transaction)
-                return .follow
-            }
-            isAlone = true
-        }
-        if decision == .fail { return .fail }
-        if !leads, !isAlone {
-            let id = try db.insert(
-                "INSERT INTO flight (app, selector, leader) VALUES (?1, ?2, ?3)", app.rawValue, selector,
-                live.id.rawValue)
-            try db.execute("UPDATE live SET flight = ?2 WHERE task = ?1", live.id.rawValue, id)
-            leads = true
-        }
-        // A weak validator says that the meaning is the same, not that the bytes are: too little for a file of a set.
-        if case .revalidate = decision, live.setFetch == nil || found?.cached.hasStrongTag == true {
-            return .load(confirming: found, leads: leads)
-        }
-        return .load(confirming: nil, leads: leads)
-    }
-
-    /// Requests are the same if all their fields are: `Vary` is not known before the response.
-    private func selector(_ question: CacheQuestion) -> [UInt8] {
-        let fields = HTTPFields(question.headers.sortedByName)
-        return documents.sealer.mark(question.key.bytesAtRest + fields.bytesAtRest)
-    }
-
-    private func flight(_ id: Int64, _ db: Connection) throws -> Flight? {
-        try db.first("SELECT id, leader, result, is_reusable FROM flight WHERE id = ?1", id) { Flight($0) }
-    }
-
-    private func flight(of selector: [UInt8], _ app: AppID, _ db: Connection) throws -> Flight? {
-        try db.first(
-            """
-            SELECT id, leader, result, is_reusable FROM flight WHERE app = ?1 AND selector = ?2 AND leader IS NOT NULL
-            """, app.rawValue, selector
-        ) { Flight($0) }
-    }
-
-    /// The task that the followers of a flight wait for.
+    /// The task that a follower waits for; `nil` if it is about to be released, because it may not share the response.
     func leader(of task: TaskID, _ db: Connection) throws -> WaitingReason.Leader? {
         try db.first(
             """
-            SELECT t.number, s.identifier FROM live l JOIN flight f ON f.id = l.flight JOIN task t ON t.id = f.leader \
-            JOIN session s ON s.id = t.session WHERE l.task = ?1
+            SELECT t.id, t.number, s.identifier FROM live l JOIN flight f ON f.id = l.flight \
+            JOIN task t ON t.id = f.leader JOIN session s ON s.id = t.session \
+            WHERE l.task = ?1 AND (f.is_reusable = 1 OR l.is_strict = 0)
             """, task.rawValue
-        ) { WaitingReason.Leader(number: $0.integer("number"), session: $0.text("identifier")) }
+        ) {
+            WaitingReason.Leader(
+                task: TaskID($0.integer("id")), number: $0.integer("number"), session: $0.text("identifier"))
+        }
     }
 
     // MARK: Ends
@@ -274,6 +191,7 @@ extension Store.Cache {
         }
         own.kept = progress.kept
         own.node = progress.node
+        own.share(version: progress.version)
         return true
     }
 

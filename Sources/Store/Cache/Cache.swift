@@ -122,21 +122,22 @@ extension Store.Cache {
 
     func mark(_ key: CacheKey) -> [UInt8] { documents.sealer.mark(key.bytesAtRest) }
 
-    /// The newest response of the cache that matches a request.
-    func lookUp(_ key: CacheKey, _ headers: HTTPFields, _ app: AppID, _ db: Connection) throws -> StoredResponse? {
-        guard policies.cacheCapacity > 0 else { return nil }
-        return try db.all(
+    /// Requests the responses of keys, the newest first. Rows that were sealed with another master key are `nil`.
+    ///
+    /// - Parameter keys: Apps, and the marks of their keys.
+    func askStored(_ keys: [[(any SQLBindable)?]], _ db: Connection) throws -> Asked<StoredResponse?> {
+        try db.ask(
             """
             SELECT id, app, document, length, digest, bytes, file, object FROM cached \
             WHERE app = ?1 AND selector = ?2 ORDER BY id DESC LIMIT ?3
-            """, app.rawValue, mark(key), Self.variantsRead
-        ) { self.storedResponse($0) }.lazy.compactMap { $0 }.first { $0.cached.matches(headers) }
+            """, keys.map { $0 + [Self.variantsRead] }
+        ) { self.storedResponse($0) }
     }
 
-    func storedResponse(_ row: Int64, _ db: Connection) throws -> StoredResponse? {
-        try db.first(
-            "SELECT id, app, document, length, digest, bytes, file, object FROM cached WHERE id = ?1", row
-        ) { self.storedResponse($0) } ?? nil
+    func askResponses(_ rows: [Int64], _ db: Connection) throws -> Asked<StoredResponse?> {
+        try db.ask(
+            "SELECT id, app, document, length, digest, bytes, file, object FROM cached WHERE id = ?1", rows.map { [$0] }
+        ) { self.storedResponse($0) }
     }
 
     /// `nil` for a row that was sealed with another master key.
@@ -185,12 +186,7 @@ extension Store.Cache {
             landing.content.digest.value, place.bytes, place.file, place.object, transaction.now.milliseconds)
         if isEntry {
             // The newer response for the same requests replaces the older one.
-            let older = try db.all(
-                """
-                SELECT id, app, document, length, digest, bytes, file, object FROM cached \
-                WHERE app = ?1 AND selector = ?2 ORDER BY id DESC LIMIT ?3
-                """, app.rawValue, mark(landing.key), Self.variantsRead
-            ) { self.storedResponse($0) }
+            let older = try askStored([[app.rawValue, mark(landing.key)]], db).get()[0]
             for case let entry? in older where entry.row != row && entry.cached.selecting == landing.cached.selecting {
                 try remove(cached: entry.row, transaction)
             }

@@ -100,6 +100,7 @@ extension Transfer {
         var result = TaskResult(progress: progress)
         result.progress.record(metrics)
         result.progress.currentURL = response.url
+        result.progress.share(version: stored.cached.version)
         result.response = response
         result.cacheStatus = status
         let isAcceptable = specification.acceptableStatusCodes.contains { $0.contains(response.statusCode) }
@@ -137,13 +138,15 @@ extension Transfer {
             }
         }
         let (requestedAt, receivedAt) = exchange.times(world.now)
-        let cached = CachedResponse(
+        let entry = CachedResponse(
             response, head.fields, to: ownHeaders, requestedAt: requestedAt, receivedAt: receivedAt,
             isRedirected: request.hops > 0)
-        guard cached != nil || reuse.leads else { return nil }
+        guard entry != nil || reuse.leads else { return nil }
+        var cached = entry ?? CachedResponse { $0.response = response }
+        cached.version = result.progress.version
         return Sharing(
-            cached: cached ?? CachedResponse { $0.response = response }, key: reuse.key,
-            isReusable: cached != nil || mayBeReused(head) && response.statusCode != 200)
+            cached: cached, key: reuse.key,
+            isReusable: entry != nil || mayBeReused(head) && response.statusCode != 200)
     }
 }
 

@@ -14,26 +14,31 @@ package final class Arrival: Sendable {
     /// The version that this process has begun to write into the partial file; 0 while it has only continued one.
     private let begun = Atomic<Int64>(0)
 
+    /// In place of a version: another task continues the file.
+    private static let isPassedOn: Int64 = -1
+
     /// Records that bytes of another version follow. Called on a thread of the engine, before the first of them is
     /// written over the file.
     func begin(_ version: Int64) { begun.store(version, ordering: .sequentiallyConsistent) }
 
-    /// Whether the partial file has had the bytes of no other version up to now.
-    package func isOnly(_ version: Int64) -> Bool {
-        let begun = begun.load(ordering: .sequentiallyConsistent)
-        return begun == 0 || begun == version
-    }
+    private var begunVersion: Int64 { begun.load(ordering: .sequentiallyConsistent) }
+
+    /// Whether the task's transfers have written no other version into the partial file up to now.
+    package func isOnly(_ version: Int64) -> Bool { [0, version, Self.isPassedOn].contains(begunVersion) }
+
+    /// Whether the task writes no more bytes into the partial file: it is completed, or another task has the file.
+    package var isLeft: Bool { begunVersion == Self.isPassedOn || state.withLock { $0.isOver } }
+
+    fileprivate func pass() { begin(Self.isPassedOn) }
 
     /// `nil` if no byte can be read here before the task is completed.
     package var content: ArrivingContent? {
-        state.withLock { $0.content }.flatMap { isOnly($0.version) ? $0 : nil }
+        guard !isLeft else { return nil }
+        return state.withLock { $0.content }.flatMap { isOnly($0.version) ? $0 : nil }
     }
 
     /// The origin's response that the bytes belong to, if this process has received its head.
     package var response: TaskResponse? { state.withLock { $0.response } }
-
-    /// Whether the task is completed.
-    package var isOver: Bool { state.withLock { $0.isOver } }
 
     fileprivate func note(_ content: ArrivingContent?, _ response: TaskResponse?) {
         state.withLock {
@@ -88,6 +93,18 @@ package final class Arrivals: Sendable {
         }
         arrival?.note(content, response)
         changes.signal(task)
+    }
+
+    /// Records that a task continues the partial file of another one, before it writes the first byte.
+    ///
+    /// - Parameter version: The number of the bytes.
+    func pass(from former: TaskID?, to task: TaskID, version: Int64) {
+        let (before, after) = state.withLock { state in
+            (former.flatMap { state.entries[$0]?.arrival }, state.entries[task]?.arrival)
+        }
+        before?.pass()
+        after?.begin(version)
+        if let former { changes.signal(former) }
     }
 
     /// Records that a task is completed.

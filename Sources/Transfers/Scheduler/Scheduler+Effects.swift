@@ -185,8 +185,12 @@ extension Scheduler {
         let file = folder.partial(transfer.id.rawValue)
         do {
             switch effect {
-            // The file is missing if an attempt before a crash has adopted it already.
-            case .adopt(let adopted): try? await folder.move(adopted, to: file)
+            case .adopt(let adopted):
+                outlet.arrivals.pass(
+                    from: folder.task(ofPartial: adopted).map { TaskID($0) }, to: transfer.id,
+                    version: transfer.progress.version)
+                // The file is missing if an attempt before a crash has adopted it already.
+                try? await folder.move(adopted, to: file)
             case .removePartialFile: try await folder.remove(file)
             case .keep(let ranges): try await folder.keep(ranges, of: file)
             case .find: await feed(.found(size: try await folder.size(file)), to: transfer.id)

@@ -5,20 +5,39 @@ import TransferEngine
 
 /// Tasks that the cache, or the transfer of another task, may serve.
 extension Scheduler {
-    /// Asks the store how a task gets its content, outside the loop: the answer is a commit.
+    /// Asks the store how a task gets its content.
     func consult(_ flight: Flight) {
         let question = flight.transfer.cacheQuestion(
             cookies: cookies(of: flight.transfer, for: flight.transfer.taskURL) ?? [])
         flight.transfer.attempt.reuse = Reuse(key: question.key)
-        let (id, name, inbox) = (flight.transfer.id, flight.transfer.name, inbox)
-        turn.errands.append { [self] in
-            do {
-                let (answer, aftermath) = try await store.cache.consult(question, at: clock.now)
-                outlet.handle(aftermath)
-                inbox.tell(.event(id, Incident(.consulted(answer))))
-            } catch {
+        turn.questions.append((question, flight.transfer.name))
+    }
+
+    /// Hands the questions of a turn to the store, outside the loop: the answers are commits.
+    func askCache() {
+        var rest = turn.questions[...]
+        while !rest.isEmpty {
+            let some = Array(rest.prefix(Store.Cache.questionsAtOnce))
+            turn.errands.append { await self.consult(some) }
+            rest = rest.dropFirst(some.count)
+        }
+        turn.questions = []
+    }
+
+    private nonisolated func consult(_ asked: [(question: CacheQuestion, name: TaskName)]) async {
+        do {
+            let (answers, aftermath) = try await store.cache.consult(asked.map(\.question), at: clock.now)
+            outlet.handle(aftermath)
+            for ((question, _), answer) in zip(asked, answers) {
+                inbox.tell(.event(question.task, Incident(.consulted(answer))))
+            }
+        } catch  where asked.count > 1 && Store.Obstacle(error) == nil {
+            // The row of one task may be at fault.
+            for one in asked { await consult([one]) }
+        } catch {
+            for (question, name) in asked {
                 log.of(name).error("the cache could not be read", ("error", "\(error)"))
-                inbox.tell(.event(id, Incident(.failed(.start(error)))))
+                inbox.tell(.event(question.task, Incident(.failed(.start(error)))))
             }
         }
     }

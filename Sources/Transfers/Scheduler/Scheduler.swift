@@ -109,6 +109,8 @@ package actor Scheduler {
     struct Turn {
         /// Downloads in segments that may get more connections.
         var widening: Set<TaskID> = []
+        /// Questions to the store about stored responses, and the names of their tasks.
+        var questions: [(CacheQuestion, TaskName)] = []
         /// Work on disk threads and with buckets, which reports its end to the inbox.
         var errands: [@Sendable () async -> Void] = []
         /// Rung after each turn, for callers that wait for its effects.
@@ -198,6 +200,7 @@ package actor Scheduler {
     }
 
     private func runErrands(_ group: inout ThrowingDiscardingTaskGroup<any Error>) {
+        askCache()
         for errand in turn.errands { group.addTask { await errand() } }
         turn.errands = []
     }
