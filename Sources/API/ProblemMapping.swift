@@ -97,6 +97,13 @@ extension Problem {
             case .setHasVersions:
                 Problem(.setHasVersions, "The set has versions: its destination and layout no longer change.")
             case .setDestinationTaken: at("/destination", .invalidValue, "Another set has this destination.")
+            case .setLayoutNeedsFolder:
+                at("/layout", .invalidValue, "The layout hf-cache needs a destination with root and path.")
+            case .setRepositoryTaken:
+                at(
+                    "/source/repository", .invalidValue,
+                    "A set with the layout hf-cache has versions of one repository, which no other set has in the same folder."
+                )
             case .setVersionExists:
                 at("/version", .setVersionExists, "Another version of the set has this name; it is of another request.")
             case .setVersionState(let state):

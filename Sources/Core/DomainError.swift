@@ -26,6 +26,10 @@ package enum DomainError: Error, Hashable, Sendable {
     case setHasVersions
     /// Another set has the destination.
     case setDestinationTaken
+    /// A layout that the set's destination cannot have.
+    case setLayoutNeedsFolder
+    /// The folder of a repository in the cache of huggingface_hub belongs to another set, or the set has another folder.
+    case setRepositoryTaken
     /// The name of a version belongs to another request.
     case setVersionExists
     /// The version of a set has a state in which the command is not possible.

@@ -326,10 +326,44 @@ struct SetStoreTests {
 
     @Test func `Destination and layout stay once a version exists`() async throws {
         let set = try await set()
-        _ = try await self.set { $0.layout = .hfCache }
+        for destination in [nil, SetDestination { $0.bucket = "b" }] {
+            await #expect(throws: DomainError.setLayoutNeedsFolder) {
+                try await self.set { ($0.layout, $0.destination) = (.hfCache, destination) }
+            }
+        }
+        _ = try await self.set { $0.destination = Self.hub }
         _ = try await make(set, [file("a")])
-        await #expect(throws: DomainError.setHasVersions) { try await self.set { $0.layout = .versions } }
+        await #expect(throws: DomainError.setHasVersions) { try await self.set { $0.layout = .hfCache } }
         #expect(try await self.set { $0.keep = 7 }.configuration.keep == 7)
+    }
+
+    private static let hub = SetDestination { ($0.root, $0.path) = ("out", "hub") }
+
+    @Test func `A repository in the cache of huggingface_hub belongs to one set, and a set has one`() async throws {
+        func hub(_ name: String) async throws -> SetRecord {
+            try await self.set(name) { ($0.layout, $0.destination) = (.hfCache, Self.hub) }
+        }
+        func make(_ set: SetRecord, _ repository: String) async throws {
+            var source = SetSource()
+            (source.kind, source.repository) = (.huggingface, repository)
+            let id = try await sets.begin(
+                NewSetVersion(publicId: Identifier.make(prefix: "sver_"), source: source, metadata: [:]), of: set,
+                in: session, at: fixture.now)
+            _ = try await sets.finish(id, named: nil, fingerprint: Array(repository.utf8), at: fixture.now)
+        }
+        let (first, second) = (try await hub("first"), try await hub("second"))
+        try await make(first, "org/a")
+        try await make(first, "org/a")
+        await #expect(throws: DomainError.setRepositoryTaken) { try await make(second, "org/a") }
+        await #expect(throws: DomainError.setRepositoryTaken) { try await make(first, "org/b") }
+        try await make(second, "org/b")
+        #expect(try await self.set("first") { $0.keep = 7 }.configuration.keep == 7)
+        await #expect(throws: DomainError.setRepositoryTaken) { try await make(first, "org/b") }
+        _ = try await sets.forget(first.id, keepsFiles: false, ifRevision: nil, at: fixture.now)
+        #expect(try await !sets.isOccupied(second.id))
+        let next = try await hub("first")
+        try await make(next, "org/a")
+        #expect(try await sets.isOccupied(next.id), "the deleted set's files are still there")
     }
 
     @Test func `An invalidated session ends after its versions`() async throws {

@@ -213,7 +213,7 @@ import Testing
         #expect(event["type"] == "set.didPublish" && event["data"]["version"] == "1" && event["data"]["files"] == 1)
         expectProblem(
             try await scene.api.put("/v1/sets/m", ["destination": ["root": "r", "path": "p"]]), 422, "invalid-value")
-        expectProblem(try await scene.api.put("/v1/sets/m", ["layout": "hf-cache"]), 422, "invalid-value")
+        expectProblem(try await scene.api.put("/v1/sets/m", ["layout": "hf-cache"]), 409, "set-has-versions")
     }
 
     @Test func `Unneeded versions are removed, and kept ones stay`() async throws {

@@ -71,14 +71,8 @@ extension Call {
         if let detail = TextRule.identifier.violation(in: name) { throw Problem(.invalidValue, detail) }
         let change = SetChange(try readIfPresent(FileSetPut.self))
         let app = try app
-        let (set, isNew) = try await untilUndisturbed {
-            let existing = try await existingSet()
-            var revision = try expectedRevision(of: existing.map { Version($0) })
-            // Destination and layout must still be as they were checked here.
-            if change.destination != nil || change.layout != nil { revision = revision ?? existing?.revision }
-            try change.check(with: existing?.configuration ?? SetConfiguration())
-            return try await service.putSet(name, of: app, change, ifRevision: revision)
-        }
+        let revision = try expectedRevision(of: try await existingSet().map { Version($0) })
+        let (set, isNew) = try await service.putSet(name, of: app, change, ifRevision: revision)
         return isNew ? show(set, status: 201, location: "/v1/sets/\(name)") : show(set)
     }
 
@@ -116,12 +110,5 @@ extension SetChange {
         keep = put.keep
         grace = put.grace
         cachePolicy = put.cachePolicy.flatMap { Core.CachePolicy($0) }
-    }
-
-    /// Checks destination and layout of a set with this configuration after the change.
-    fileprivate func check(with current: SetConfiguration) throws(JSONError) {
-        guard layout ?? current.layout == .hfCache else { return }
-        guard (destination ?? current.destination)?.root == nil else { return }
-        throw .invalid("The layout hf-cache needs a destination with root and path.", at: "/layout")
     }
 }

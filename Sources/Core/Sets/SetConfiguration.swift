@@ -46,11 +46,16 @@ package struct SetConfiguration: Shape {
         members.member("cachePolicy", &cachePolicy)
     }
 
-    /// Names the destination; `nil` if several sets may have it. In the cache of huggingface_hub each repository has a
-    /// folder of its own.
+    /// Names the destination; `nil` if several sets may have it.
     package var place: String? {
         guard layout == .versions, let destination else { return nil }
         if let bucket = destination.bucket { return "bucket/\(bucket)/\(destination.prefix ?? "")" }
         return "root/\(destination.root ?? "")/\(destination.path ?? "")"
+    }
+
+    /// Names the folder of a repository in the cache of huggingface_hub; `nil` with another layout.
+    package func place(of source: SetSource) -> String? {
+        guard layout == .hfCache, let destination, let repository = source.repository else { return nil }
+        return "hf-cache/\(destination.root ?? "")/\(destination.path ?? "")/\(source.type.rawValue)/\(repository)"
     }
 }

@@ -28,7 +28,7 @@ extension Service {
         guard version.files.total >= Self.manyFiles,
             placedFiles.withLock({ $0.values.reduce(0) { $0 + $1.count } }) <= Self.mostPlacedFiles,
             set.configuration.layout == .versions, !standing.isOvertaken,
-            let outlet = try self.outlet(of: set), try await !store.sets.isOccupied(set),
+            let outlet = try self.outlet(of: set), try await !store.sets.isOccupied(set.id),
             try await store.sets.isOnlyOne(version)
         else { return nil }
         let began = clock.monotonic()
@@ -57,7 +57,7 @@ extension Service {
         let (version, set) = (standing.version, standing.set)
         if standing.isOvertaken { return try await move(version.id, .overtaken) }
         let outlet = try self.outlet(of: set)
-        if try await store.sets.isOccupied(set) {
+        if try await store.sets.isOccupied(set.id) {
             return try await store.sets.postpone(version, until: clock.now + .seconds(1))
         }
         if let outlet,

@@ -45,8 +45,9 @@ extension Service {
     /// Creates or changes a set of an app.
     ///
     /// - Parameter revision: The set's revision that the caller expects, or nil.
-    /// - Throws: ``DomainError/setHasVersions``, ``DomainError/revisionMismatch``; ``ServiceError`` for an unknown root
-    ///   or bucket.
+    /// - Throws: ``DomainError/setHasVersions``, ``DomainError/setDestinationTaken``,
+    ///   ``DomainError/setLayoutNeedsFolder``, ``DomainError/revisionMismatch``; ``ServiceError`` for an unknown root or
+    ///   bucket.
     package func putSet(
         _ name: String, of app: AppID, _ change: SetChange, ifRevision revision: Int64?
     ) async throws -> (set: SetRecord, isNew: Bool) {
@@ -108,7 +109,7 @@ extension Service {
     /// yields its version.
     ///
     /// - Parameter fingerprint: The identity of the request: a digest of its body.
-    /// - Throws: ``DomainError/setVersionExists``, ``DomainError/sessionInvalidated``.
+    /// - Throws: ``DomainError/setVersionExists``, ``DomainError/setRepositoryTaken``, ``DomainError/sessionInvalidated``.
     package func finish(
         _ draft: SetDraft, fingerprint: [UInt8], recording: Recording<ReceivedSetVersion>?
     ) async throws -> ReceivedSetVersion {

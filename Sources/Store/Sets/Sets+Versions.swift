@@ -146,7 +146,8 @@ extension Store.Sets {
     /// Ends the reception of a version. A version of the same name by the same request takes its place.
     ///
     /// - Parameter name: `nil` for the commit of a source, or the public id.
-    /// - Throws: ``DomainError/setVersionExists``, ``DomainError/sessionInvalidated``, ``DomainError/notFound``.
+    /// - Throws: ``DomainError/setVersionExists``, ``DomainError/setRepositoryTaken``,
+    ///   ``DomainError/sessionInvalidated``, ``DomainError/notFound``.
     package func finish(
         _ id: SetVersionID, named name: String?, fingerprint: [UInt8], at now: Timestamp,
         recording: Recording<ReceivedSetVersion>? = nil
@@ -162,7 +163,7 @@ extension Store.Sets {
         _ id: SetVersionID, named name: String?, fingerprint: [UInt8], _ transaction: Transaction
     ) throws -> ReceivedSetVersion {
         let db = transaction.db
-        guard let draft = try self.row(id, db), try self.read(draft.set, db) != nil else {
+        guard let draft = try self.row(id, db), let set = try self.read(draft.set, db) else {
             throw DomainError.notFound
         }
         if let name, let existing = try self.named(name, of: draft.set, db) {
@@ -174,8 +175,9 @@ extension Store.Sets {
         }
         let session = try transaction.session(draft.session)
         guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
-        let hasSource = try self.document(id, db).source != nil
-        let state = hasSource ? SetVersionState.expanding : SetVersionState.expanding.after(.listed)
+        let source = try self.document(id, db).source
+        if let source { try reserve(source, for: set, db) }
+        let state = source != nil ? SetVersionState.expanding : SetVersionState.expanding.after(.listed)
         try db.execute(
             """
             UPDATE set_version SET name = coalesce(?2, public_id), fingerprint = ?3, state = ?4 WHERE id = ?1

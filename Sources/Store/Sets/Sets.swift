@@ -13,8 +13,9 @@ extension Store.Sets {
     /// Creates or changes a set of an app.
     ///
     /// - Parameter revision: The set's revision that the caller expects, or `nil`.
-    /// - Throws: ``DomainError/setHasVersions``, ``DomainError/revisionMismatch``, ``DomainError/notFound`` if a
-    ///   revision is expected of a set that does not exist.
+    /// - Throws: ``DomainError/setHasVersions``, ``DomainError/setDestinationTaken``,
+    ///   ``DomainError/setLayoutNeedsFolder``, ``DomainError/revisionMismatch``, ``DomainError/notFound`` if a revision is
+    ///   expected of a set that does not exist.
     package func put(
         _ name: String, of app: AppID, ifRevision revision: Int64?, at now: Timestamp,
         change: @escaping @Sendable (inout SetConfiguration) -> Void
@@ -40,14 +41,17 @@ extension Store.Sets {
             let moves =
                 configuration.destination != set.configuration.destination
                 || configuration.layout != set.configuration.layout
-            if moves, try self.hasVersions(set.id, db) { throw DomainError.setHasVersions }
-            if moves { try self.checkPlace(of: configuration, but: set.id, db) }
+            if moves {
+                if try self.hasVersions(set.id, db) { throw DomainError.setHasVersions }
+                try self.checkPlace(of: configuration, but: set.id, db)
+                try db.execute(
+                    "UPDATE file_set SET place = ?2 WHERE id = ?1", set.id.rawValue, configuration.place)
+            }
             // Fewer versions may be kept from now on.
             try db.execute(
                 """
-                UPDATE file_set SET configuration_document = ?2, place = ?3, revision = revision + 1, due_at = ?4 \
-                WHERE id = ?1
-                """, set.id.rawValue, documents.encode(configuration), configuration.place, now.milliseconds)
+                UPDATE file_set SET configuration_document = ?2, revision = revision + 1, due_at = ?3 WHERE id = ?1
+                """, set.id.rawValue, documents.encode(configuration), now.milliseconds)
             transaction.aftermath.hasDueSets = true
             return (try self.read(set.id, db).orNotFound(), false)
         }
@@ -55,18 +59,36 @@ extension Store.Sets {
     }
 
     private func checkPlace(of configuration: SetConfiguration, but set: SetID?, _ db: Connection) throws {
-        guard let place = configuration.place else { return }
-        let isTaken = try db.exists(
+        if configuration.layout == .hfCache, configuration.destination?.root == nil {
+            throw DomainError.setLayoutNeedsFolder
+        }
+        if let place = configuration.place, try isTaken(place, but: set, db) { throw DomainError.setDestinationTaken }
+    }
+
+    private func isTaken(_ place: String, but set: SetID?, _ db: Connection) throws -> Bool {
+        try db.exists(
             "SELECT 1 FROM file_set WHERE place = ?1 AND forgotten = 0 AND id <> ?2", place, set?.rawValue ?? 0)
-        if isTaken { throw DomainError.setDestinationTaken }
+    }
+
+    /// Reserves the folder of a repository in the cache of huggingface_hub: its blobs are removed with their last version.
+    ///
+    /// - Throws: ``DomainError/setRepositoryTaken``.
+    func reserve(_ source: SetSource, for set: SetRecord, _ db: Connection) throws {
+        guard let place = set.configuration.place(of: source) else { return }
+        try db.execute(
+            "UPDATE file_set SET place = ?2 WHERE id = ?1 AND place IS NULL", set.id.rawValue, place)
+        let isOwn = try db.exists("SELECT 1 FROM file_set WHERE id = ?1 AND place = ?2", set.id.rawValue, place)
+        if try !isOwn || isTaken(place, but: set.id, db) { throw DomainError.setRepositoryTaken }
     }
 
     /// Whether the files of a deleted set still have to be removed from the destination of this one.
-    package func isOccupied(_ set: SetRecord) async throws -> Bool {
-        guard let place = set.configuration.place else { return false }
-        return try await database.read { db in
+    package func isOccupied(_ set: SetID) async throws -> Bool {
+        try await database.read { db in
             try db.exists(
-                "SELECT 1 FROM file_set WHERE place = ?1 AND forgotten > 0 AND id <> ?2", place, set.id.rawValue)
+                """
+                SELECT 1 FROM file_set own JOIN file_set other ON other.place = own.place AND other.forgotten > 0 \
+                AND other.id <> own.id WHERE own.id = ?1
+                """, set.rawValue)
         }
     }
 
