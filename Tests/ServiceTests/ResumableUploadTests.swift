@@ -404,7 +404,9 @@ struct ResumableUploadTests {
         _ = try await stage.service.command(.resume, task: task.id)
         let done = try await stage.completed(task)
         #expect(done.outcome == .failed && done.result?.error?.underlying?.code == "body-damaged")
-        #expect(server.finished.isEmpty && server.methods.starts(with: ["PUT", "HEAD", "PATCH"]))
+        // The difference may be found before the rest is requested.
+        let (asked, rest) = (server.methods.prefix(2), server.methods.dropFirst(2))
+        #expect(server.finished.isEmpty && asked == ["PUT", "HEAD"] && rest.allSatisfy { $0 == "PATCH" })
         await stage.stop()
     }
 }

@@ -109,7 +109,7 @@ struct FullDiskTests {
             "/a", Resource(.large(content), etag: "\"1\""), turns: [[.holdBody(after: 8 << 20, gate)]])
         let number = try await scene.download("/a")
         try await scene.waitFor("has 8 MiB", task: number) { $0["countOfBytesReceived"].int ?? 0 >= 8 << 20 }
-        try disk.fill(disk.free - Self.floor - (6 << 20))
+        try await disk.fill(leaving: Self.floor + (6 << 20))
         // Other programs' use is detected when the disk is measured.
         try await eventually("the service has seen it") {
             let metrics = try await scene.admin.get("/metrics").text
@@ -133,7 +133,7 @@ struct FullDiskTests {
             }
         }
         for round in 1...2 {
-            try disk.fill(disk.free - Self.floor / 2)
+            try await disk.fill(leaving: Self.floor / 2)
             try await eventually("the log reports too little space") { lines("warning") == round }
             expectProblem(
                 try await scene.api.post("/v1/sessions/s/tasks", scene.downloadOf("/a")), 507, "insufficient-storage")
@@ -161,7 +161,7 @@ struct FullDiskTests {
             wrapper: disk.wrapper)
         let content = LargeContent(seed: 1, length: 4 << 20)
         scene.origin.serve("/a", Resource(.large(content), etag: "\"1\""))
-        try disk.fill(disk.free - (1 << 20))
+        try await disk.fill(leaving: 1 << 20)
         let number = try await scene.download("/a", ["destination": ["root": "small", "path": "a"]])
         let task = try await scene.completed(number)
         #expect(task["outcome"] == "failed" && task["error"]["underlying"]["code"] == "disk", "\(task["error"])")
@@ -217,7 +217,7 @@ struct NoByteLeftTests {
         try await eventually("the reserve is kept") { disk.free < 88 << 20 }
         // A service that was stopped in order leaves no write-ahead log that it could overwrite.
         try await scene.service.terminate()
-        try disk.fill(disk.free)
+        try await disk.fill(leaving: 0)
         #expect(disk.free == 0)
         try await scene.service.start()
         #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: 300_000))

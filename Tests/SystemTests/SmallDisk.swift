@@ -47,12 +47,15 @@ final class SmallDisk: Sendable {
     /// The files below one of its folders.
     func files(_ folder: String) -> [String] { filesBelow("\(path)/\(folder)") }
 
-    /// Occupies bytes of it.
-    func fill(_ count: Int) throws {
+    /// Occupies all of it but some bytes. A service may write to it meanwhile.
+    func fill(leaving count: Int) async throws {
         let file = open("\(path)/filler", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         try #require(file >= 0)
         defer { close(file) }
-        try #require(posix_fallocate(file, 0, off_t(count)) == 0)
+        try await eventually("the disk is filled") {
+            let rest = free - count
+            return rest <= 0 || posix_fallocate(file, 0, off_t(rest)) == 0
+        }
     }
 
     func empty() { unlink("\(path)/filler") }
