@@ -1,24 +1,73 @@
 """(shared) 1,000 tasks for one file of 256 MiB, submitted in one batch with a cache policy: the origin sends it once.
 
 Then the same with a disturbance when the leading task has half of the bytes: it is cancelled, suspended, or the service is
-killed; and with a leading task whose own digest does not fit. There nginx limits the rate of a response (limit_rate), so
-that there is a half. The task with the highest priority leads. Bytes are those that nginx has handed to the kernel.
+killed; and with a leading task whose own digest does not fit. Then on three nodes, undisturbed and with the node of the
+leading task killed for good. For disturbances nginx limits the rate of a response (limit_rate), so that there is a half.
+The task with the highest priority leads. Bytes are those that nginx has handed to the kernel.
 """
 
 import collections
+import contextlib
 import hashlib
 import os
 import shutil
 import time
 
-from buckets import digest, logging, sent
+from buckets import Store, digest, logging, sent
 from large_files import make
 from segments import limited
-from surroundings import Service, cpu_seconds, disk_bytes, wait_until
+from surroundings import PostgreSQL, Service, cpu_seconds, disk_bytes, wait_until
 
 LENGTH, TASKS = int(os.environ.get("MIB", "256")) << 20, int(os.environ.get("TASKS", "1000"))
 SESSION = "/v1/sessions/bench"
 KEPT = ["task.didFinishDownloading", "task.didFinishCollectingMetrics", "task.didComplete"]
+
+
+class One:
+    """A node with SQLite and its contents on disk."""
+
+    def __init__(self, here):
+        self.here, self.nodes = here, [Service(here / "node")]
+
+    def __enter__(self):
+        self.nodes[0].start()
+        return self
+
+    def __exit__(self, *_):
+        self.nodes[0].stop()
+
+    def api(self):
+        return self.nodes[-1].api()
+
+    def disk(self):
+        return disk_bytes(self.here / "node")
+
+
+class Three(One):
+    """Three nodes with one PostgreSQL server, their contents in one SeaweedFS."""
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+            server = stack.enter_context(PostgreSQL(self.here / "postgresql"))
+            store = stack.enter_context(Store(self.here / "seaweedfs"))
+            flags = ("--store", server.database(), "--contents", store.flags[1].split("=", 1)[1],
+                     "--master-key-file", str(self.here / "master.key"))
+            # One after the other: the first one makes the key, the tables and the app.
+            self.nodes = [stack.enter_context(Service(self.here / f"node{number}", *flags)) for number in range(3)]
+            self.stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+    def disk(self):
+        return disk_bytes(*self.here.glob("node[0-9]"), self.here / "seaweedfs")
+
+    def lose(self):
+        """Ends the node that transfers with SIGKILL."""
+        node, = (node for node in self.nodes if node.metric("urlsessiond_transfers_running") > 0)
+        node.process.kill()
+        self.nodes.remove(node)
 
 
 def completed(running, count):
@@ -47,7 +96,12 @@ def suspended(running):
 
 def killed(running):
     half(running)
-    running.kill()
+    running.nodes[0].kill()
+
+
+def lost(running):
+    half(running)
+    running.lose()
 
 
 def undisturbed(running):
@@ -55,13 +109,15 @@ def undisturbed(running):
 
 
 WRONG = {"expectedDigest": {"algorithm": "sha-256", "value": "0" * 64}}
-# The disturbance, members of the leading task, its outcome, the goal.
+# The disturbance, members of the leading task, its outcome, the goal, where.
 CASES = {
-    "undisturbed": (undisturbed, {}, "succeeded", 1.01),
-    "the leading task cancelled": (cancelled, {}, "cancelled", 1.1),
-    "the leading task suspended, later resumed": (suspended, {}, "succeeded", 1.1),
-    "the leading task with a digest that does not fit": (undisturbed, WRONG, "failed", 2.1),
-    "SIGKILL": (killed, {}, "succeeded", 1.1),
+    "undisturbed": (undisturbed, {}, "succeeded", 1.01, One),
+    "the leading task cancelled": (cancelled, {}, "cancelled", 1.1, One),
+    "the leading task suspended, later resumed": (suspended, {}, "succeeded", 1.1, One),
+    "the leading task with a digest that does not fit": (undisturbed, WRONG, "failed", 2.1, One),
+    "SIGKILL": (killed, {}, "succeeded", 1.1, One),
+    "three nodes, undisturbed": (undisturbed, {}, "succeeded", 1.01, Three),
+    "three nodes, that of the leading task lost": (lost, {}, "succeeded", 1.1, Three),
 }
 
 
@@ -101,11 +157,11 @@ def check(api, wanted, outcome):
     return collections.Counter(str(task["cacheStatus"]) for task in tasks)
 
 
-def play(here, tree, wanted, disturb, members, outcome):
+def play(here, tree, wanted, disturb, members, outcome, place):
     """What the origin sent, wall and processor time, disk, and the cache statuses."""
     rate = "0" if (disturb, members) == (undisturbed, {}) else str(LENGTH // 4)
     with logging(limited(here, "origin", tree, rate)) as origin:
-        with Service(here / "service") as running:
+        with place(here) as running:
             api = running.api()
             api("PUT", SESSION, {"configuration": {
                 "requestCachePolicy": "useProtocolCachePolicy", "sessionSendsLaunchEvents": False}})
@@ -115,9 +171,9 @@ def play(here, tree, wanted, disturb, members, outcome):
                 {"tasks": [{**task, "priority": 1.0, **members}, *[task] * (TASKS - 1)]})
             disturb(running)
             took = completed(running, TASKS) - began
-            used = cpu_seconds(running.pid)
+            used = sum(cpu_seconds(node.pid) for node in running.nodes)
             statuses = check(running.api(), wanted, outcome)
-            disk = disk_bytes(here / "service")
+            disk = running.disk()
         origin.end()
         return sent(origin), took, used, disk, statuses
 
@@ -129,12 +185,12 @@ def run(scratch, only=()):
     make(tree / "a", LENGTH)
     with open(tree / "a", "rb") as file:
         wanted = digest(file)
-    for what, (*case, goal) in CASES.items():
+    for what, (*case, goal, place) in CASES.items():
         if only and not any(word in what for word in only):
             continue
         here = scratch / "here"
         here.mkdir()
-        bytes_sent, took, used, disk, statuses = play(here, tree, wanted, *case)
+        bytes_sent, took, used, disk, statuses = play(here, tree, wanted, *case, place)
         shutil.rmtree(here)
         share = bytes_sent / LENGTH
         yield (f"(shared) {TASKS:,} tasks for {LENGTH >> 20} MiB, {what}", f"the origin sent {share:.4f} × the length",
