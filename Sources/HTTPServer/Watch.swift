@@ -33,6 +33,8 @@ final class Watch: Sendable {
     private static let listenerNumber: UInt64 = 1
     private static let mostLingering = 256
     private static let lingerMilliseconds: Int64 = 2000
+    /// Descriptors that connections leave to files and to libdispatch, which ends the process if it cannot open one.
+    private static let mostReserved: rlim_t = 64
 
     private let epoll: Int32
     private let bell: Int32
@@ -163,6 +165,7 @@ final class Watch: Sendable {
     private func accept(_ server: HTTPServer) {
         for _ in 0..<64 {
             guard let listener = state.withLock({ $0.listener }) else { return }
+            guard hasFreeDescriptors else { return pauseAccepting(EMFILE, server) }
             var address = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             let descriptor = withUnsafeMutableBytes(of: &address) {
@@ -179,6 +182,16 @@ final class Watch: Sendable {
                 server.admit(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), length)
             }
         }
+    }
+
+    /// Whether the lowest free descriptor, which the next connection would get, is below those that are reserved.
+    private var hasFreeDescriptors: Bool {
+        let next = fcntl(bell, F_DUPFD_CLOEXEC, 0)
+        guard next >= 0 else { return false }
+        close(next)
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return true }
+        return rlim_t(next) < limit.rlim_cur - min(Self.mostReserved, limit.rlim_cur / 8)
     }
 
     private func pauseAccepting(_ code: Int32, _ server: HTTPServer) {

@@ -43,6 +43,8 @@ struct Serve {
     func run() async throws -> Int32 {
         defer { logWriter.flush(within: Self.lastWords) }
         Self.prepareProcess()
+        // libdispatch opens the descriptor of its timers with the first wait. If it cannot, waits never end.
+        try await Task.sleep(for: .nanoseconds(1))
         guard LocalFile.makeFolder(configuration.dataFolder) else {
             throw Failure(text: "\(configuration.dataFolder): cannot be created: \(String(cString: strerror(errno)))")
         }
