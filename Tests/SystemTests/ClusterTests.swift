@@ -35,9 +35,10 @@ struct ClusterTests {
 
     @Test func `A command at one node stops a transfer at another, which resumes there`() async throws {
         let scene = try await Cluster.scene()
-        scene.origin.serve(
-            "/long", .generated(seed: 3, length: 20 << 20), always: [.trickle(size: 1 << 20, pause: .milliseconds(400))]
-        )
+        let gate = Gate()
+        defer { gate.open() }
+        let held = [Misbehaviour.holdBody(after: 16 << 20, gate)]
+        scene.origin.serve("/long", .generated(seed: 3, length: 20 << 20), turns: [held, held])
         let (cancelled, suspended) = (try await scene.download("/long"), try await scene.download("/long"))
         try await eventually("both are in flight") { scene.origin.inFlight.now == 2 }
         try await scene.waitFor("has bytes", task: suspended) { $0["countOfBytesReceived"].int ?? 0 > 9 << 20 }
