@@ -75,20 +75,64 @@ struct RoundTripTests {
         #expect(try await store.sets.due(at: fixture.now).map(\.work) == [.version(id)])
     }
 
-    @Test func `Questions to the cache are answered in few round trips, whatever their number`() async throws {
-        let (session, store) = (try await fixture.makeSession(), fixture.store)
-        let tasks = try await fixture.create((0..<30).map { _ in fixture.download() }, in: session).map(\.task.id)
+    /// Asks the cache how 30 new tasks get their contents, by the numbers of their files.
+    private func consult(
+        _ files: [Int], _ policy: CachePolicy, in session: SessionRecord
+    ) async throws -> [(question: CacheQuestion, answer: CacheAnswer)] {
+        let tasks = try await fixture.create(files.map { _ in fixture.download() }, in: session).map(\.task.id)
         _ = try await fixture.claim()
         _ = try await counted()
-        // Three tasks for each of ten files: one leads.
-        let questions = tasks.enumerated().map { index, task in
-            let key = CacheKey { $0.url = "https://origin.example/\(index % 10)" }
-            return CacheQuestion(task: task, key: key, headers: HTTPFields(), policy: .useProtocolCachePolicy)
+        let questions = zip(tasks, files).map { task, file in
+            let key = CacheKey { $0.url = "https://origin.example/\(file)" }
+            return CacheQuestion(task: task, key: key, headers: HTTPFields(), policy: policy)
         }
-        let answers = try await store.cache.consult(questions, at: fixture.now).answers
+        let answers = try await fixture.store.cache.consult(questions, at: fixture.now).answers
         #expect(try await counted().reduce(0, +) <= 6)
-        #expect(answers.map(\.leads) == (0..<30).map { $0 < 10 })
-        #expect(answers.count { if case .follow = $0 { true } else { false } } == 20)
+        return Array(zip(questions, answers))
+    }
+
+    /// Completes tasks in one commit, and leaves their responses to others.
+    private func complete(_ tasks: [(question: CacheQuestion, storage: NewContent.Storage)]) async throws {
+        let cached = CachedResponse {
+            $0.response.statusCode = 200
+            $0.fields = HTTPFields([HTTPField(name: "ETag", value: "\"1\"")])
+            $0.receivedAt = fixture.now
+        }
+        let settlements = tasks.map { question, storage in
+            let digest = ContentDigest(algorithm: .sha256, value: Digest.of([1]).hexadecimal)
+            let content = NewContent(storage: storage, length: 1, digest: digest)
+            var settlement = Settlement(
+                task: question.task, .completed(.succeeded, TaskResult(progress: TaskProgress()), content))
+            settlement.landing = Landing(cached, question.key, isReusable: true, content: content)
+            return settlement
+        }
+        _ = try await fixture.store.tasks.settle(settlements, at: fixture.now)
+        #expect(try await counted().reduce(0, +) <= 5)
+    }
+
+    @Test func `Responses are shared in few round trips, whatever their number`() async throws {
+        let session = try await fixture.makeSession()
+        // Three tasks for each of ten files: one leads.
+        let crowd = try await consult((0..<30).map { $0 % 10 }, .useProtocolCachePolicy, in: session)
+        #expect(crowd.map(\.answer.leads) == (0..<30).map { $0 < 10 })
+        #expect(crowd.count { if case .follow = $0.answer { true } else { false } } == 20)
+
+        let files = Array(100..<130)
+        try await complete(
+            try await consult(files, .useProtocolCachePolicy, in: session).map { ($0.question, .bytes([1])) })
+        for policy in [CachePolicy.returnCacheDataElseLoad, .reloadRevalidatingCacheData] {
+            let asked = try await consult(files, policy, in: session)
+            let stored = asked.compactMap { asked -> (CacheQuestion, NewContent.Storage)? in
+                switch asked.answer {
+                case .use(let stored, .hit), .load(confirming: let stored?, _): (asked.question, .cached(stored.row))
+                default: nil
+                }
+            }
+            #expect(stored.count == 30)
+            try await complete(stored)
+        }
+        let usage = try await fixture.store.cache.usage(of: session.app)
+        #expect(usage.entries == 30 && usage.bytes == 30 * (1 + Store.Cache.weightOfEntry))
     }
 
     @Test func `Rows are found by index even if the server has not analysed their table`() async throws {

@@ -15,6 +15,8 @@ struct Flight {
     var leader: TaskID?
     var result: Int64?
     var isReusable = true
+    /// Whether other tasks than the leader follow.
+    var isFollowed = false
 
     init(id: Int64, leader: TaskID) {
         self.id = id
@@ -30,6 +32,21 @@ struct Flight {
 
     static func ask(_ ids: [Int64], _ db: Connection) throws -> Asked<Flight> {
         try db.ask("SELECT id, leader, result, is_reusable FROM flight WHERE id = ?1", ids.map { [$0] }) { Flight($0) }
+    }
+
+    /// Requests the flights that tasks lead or follow.
+    static func ask(of tasks: [TaskID], _ db: Connection) throws -> Asked<Flight> {
+        try db.ask(
+            """
+            SELECT f.id, f.leader, f.result, f.is_reusable, CASE WHEN EXISTS (SELECT 1 FROM live WHERE flight = f.id \
+            AND task <> coalesce(f.leader, 0)) THEN 1 ELSE 0 END AS is_followed \
+            FROM live l JOIN flight f ON f.id = l.flight WHERE l.task = ?1
+            """, tasks.map { [$0.rawValue] }
+        ) {
+            var flight = Flight($0)
+            flight.isFollowed = $0.bool("is_followed")
+            return flight
+        }
     }
 
     /// Requests the flights that have a leader.
@@ -49,7 +66,11 @@ struct Flight {
 /// The leader is chosen in the store's transaction, so one transfers whatever number of nodes share the store. A leader
 /// that ends without an answer of the origin passes its bytes to a follower, which becomes the leader.
 extension Store.Cache {
-    private func flight(_ id: Int64, _ db: Connection) throws -> Flight? { try Flight.ask([id], db).get()[0].first }
+    private func flight(of live: LiveTask, _ transaction: Transaction) throws -> Flight? {
+        guard live.flight != nil else { return nil }
+        return try transaction.landings.flights.removeValue(forKey: live.id)
+            ?? Flight.ask(of: [live.id], transaction.db).get()[0].first
+    }
 
     /// The task that a follower waits for; `nil` if it is about to be released, because it may not share the response.
     func leader(of task: TaskID, _ db: Connection) throws -> WaitingReason.Leader? {
@@ -81,13 +102,13 @@ extension Store.Cache {
     ) throws -> Bool {
         let db = transaction.db
         // The entry that a 304 confirmed may have gone since.
-        let landing = try landing.flatMap { try store.files.isStored($0.content, db) ? $0 : nil }
-        guard let flight = try live.flight.flatMap({ try flight($0, db) }) else {
+        let landing = try landing.flatMap { try store.files.isStored($0.content, transaction) ? $0 : nil }
+        guard let flight = try flight(of: live, transaction) else {
             if let landing { try land(landing, in: nil, of: live, transaction) }
             return false
         }
         let leads = flight.leader == live.id
-        if isWriting, leads, try hasFollowers(flight, db) { return true }
+        if isWriting, leads, flight.isFollowed { return true }
         try db.execute("UPDATE live SET flight = NULL WHERE task = ?1", live.id.rawValue)
         if let landing {
             try land(landing, in: leads ? flight : nil, of: live, transaction)
@@ -98,7 +119,7 @@ extension Store.Cache {
             try store.tasks.saveProgress(rest, live, transaction)
             return true
         }
-        if !leads { try endIfEmpty(flight.id, transaction) }
+        if !leads { transaction.landings.left.insert(flight.id) }
         return false
     }
 
@@ -112,11 +133,10 @@ extension Store.Cache {
     ) throws {
         let db = transaction.db
         let app = try transaction.session(live.session).app
-        let hasFollowers = try flight.map { try self.hasFollowers($0, db) } ?? false
-        let isEntry = isStorable(landing)
+        let isFollowed = flight?.isFollowed ?? false
         var row: Int64?
-        if isEntry || hasFollowers {
-            row = try store(landing, isEntry: isEntry, of: app, transaction)
+        if isStorable(landing) || isFollowed {
+            row = try store(landing, of: live, isFollowed: isFollowed, transaction)
         } else if case .file(let path) = landing.content.storage,
             transaction.place(of: landing.content.digest.value, app)?.file != path
         {
@@ -124,16 +144,11 @@ extension Store.Cache {
             try store.files.discard(path, transaction)
         }
         guard let flight else { return }
-        guard hasFollowers else { return try db.execute("DELETE FROM flight WHERE id = ?1", flight.id) }
+        guard isFollowed else { return try db.execute("DELETE FROM flight WHERE id = ?1", flight.id) }
         try db.execute(
             "UPDATE flight SET leader = NULL, result = ?2, is_reusable = ?3, releasing = 1 WHERE id = ?1", flight.id,
             row, landing.isReusable)
         try releaseFollowers(of: flight.id, limit: Self.followersAtOnce, transaction)
-    }
-
-    private func hasFollowers(_ flight: Flight, _ db: Connection) throws -> Bool {
-        try db.exists(
-            "SELECT 1 FROM live WHERE flight = ?1 AND task <> ?2", flight.id, flight.leader?.rawValue ?? 0)
     }
 
     /// Passes the place of a leader, and its bytes if they can be resumed, to a follower.
@@ -230,7 +245,7 @@ extension Store.Cache {
 
     private func releaseFollowers(of id: Int64, limit: Int, _ transaction: Transaction) throws {
         let db = transaction.db
-        guard let flight = try flight(id, db) else { return }
+        guard let flight = try Flight.ask([id], db).get()[0].first else { return }
         let hasEnded = flight.leader == nil
         let waiting = try db.all(
             """
@@ -238,25 +253,28 @@ extension Store.Cache {
             ORDER BY task LIMIT ?3
             """, id, hasEnded, limit
         ) { TaskID($0.integer(0)) }
+        try transaction.preread(waiting)
         try transaction.forEachLive(waiting) { try store.tasks.move($0, .due, transaction) }
         if waiting.count == limit { return transaction.wake(at: transaction.now) }
         try db.execute("UPDATE flight SET releasing = 0 WHERE id = ?1", id)
-        if hasEnded { try endIfEmpty(id, transaction) }
+        if hasEnded { transaction.landings.left.insert(id) }
     }
 
-    /// Deletes an ended flight that no task follows any more, with a result that is no entry of the cache.
-    private func endIfEmpty(_ id: Int64, _ transaction: Transaction) throws {
-        let db = transaction.db
-        let ended = try db.all(
+    /// Deletes the ended flights that no task follows any more, with the results that are no entries of the cache.
+    func endEmptyFlights(_ transaction: Transaction) throws {
+        let (db, left) = (transaction.db, transaction.landings.left)
+        guard !left.isEmpty else { return }
+        transaction.landings.left = []
+        let results = try db.allOfEach(
             """
             DELETE FROM flight WHERE id = ?1 AND leader IS NULL AND NOT EXISTS (SELECT 1 FROM live WHERE flight = ?1) \
             RETURNING result
-            """, id
+            """, left.map { [$0] }
         ) { $0.integerOrNil("result") }
-        for case let result? in ended
-        where try db.exists("SELECT 1 FROM cached WHERE id = ?1 AND selector IS NULL", result) {
-            try remove(cached: result, transaction)
-        }
+        let hidden = try db.allOfEach(
+            "SELECT id FROM cached WHERE id = ?1 AND selector IS NULL", results.joined().compactMap { $0 }.map { [$0] }
+        ) { $0.integer("id") }
+        for row in hidden.joined() { try remove(cached: row, transaction) }
     }
 
     /// Ends flights that a deleted session or the end of a node left: those without a leader get one, those without
@@ -279,7 +297,7 @@ extension Store.Cache {
                 try db.execute("UPDATE live SET flight = NULL WHERE task = ?1", leader.rawValue)
                 _ = try handOver(flight, of: leader, nil, transaction)
             } else {
-                try endIfEmpty(flight.id, transaction)
+                transaction.landings.left.insert(flight.id)
             }
         }
         store.strayFlights.withLock { state in

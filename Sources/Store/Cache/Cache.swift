@@ -3,22 +3,6 @@ package import Core
 import Formats
 import SQL
 
-/// What a transfer leaves for other tasks of its app: the response, and the bytes of its content.
-package struct Landing: Sendable {
-    package var cached: CachedResponse
-    package var key: CacheKey
-    /// Whether other tasks may reuse the response after the transfer.
-    package var isReusable: Bool
-    package var content: NewContent
-
-    package init(_ cached: CachedResponse, _ key: CacheKey, isReusable: Bool, content: NewContent) {
-        self.cached = cached
-        self.key = key
-        self.isReusable = isReusable
-        self.content = content
-    }
-}
-
 /// A response of the cache, or one that a flight shares.
 package struct StoredResponse: Sendable {
     package let row: Int64
@@ -77,7 +61,7 @@ extension Store.Cache {
     /// What an entry counts besides its content, so that many small ones are bounded too.
     package static let weightOfEntry: Int64 = 4096
     /// The variants of one key that are compared with a request; older ones are never found.
-    private static let variantsRead = 16
+    static let variantsRead = 16
 
     package func usage(of app: AppID) async throws -> CacheRecord {
         try await database.read { db in
@@ -154,50 +138,11 @@ extension Store.Cache {
             row: row.integer("id"), cached: document, length: length, digest: row.text("digest"), storage: storage)
     }
 
-    private static func contextOfCached(_ app: AppID) -> String { "cached/\(app.rawValue)" }
+    static func contextOfCached(_ app: AppID) -> String { "cached/\(app.rawValue)" }
 
     func touch(cached row: Int64, _ transaction: Transaction) throws {
         try transaction.db.execute(
             "UPDATE cached SET used_at = ?2 WHERE id = ?1", row, transaction.now.milliseconds)
-    }
-
-    // MARK: Storing
-
-    func isStorable(_ landing: Landing) -> Bool {
-        landing.isReusable && landing.cached.response.statusCode == 200
-            && landing.content.length + Self.weightOfEntry <= policies.cacheCapacity
-    }
-
-    /// Stores a response.
-    ///
-    /// - Parameter isEntry: Whether other tasks may find it. Otherwise it is the result of a flight alone.
-    func store(
-        _ landing: Landing, isEntry: Bool, of app: AppID, _ transaction: Transaction
-    ) throws -> Int64? {
-        guard let place = try store.files.refer(to: landing.content, app, transaction) else { return nil }
-        let db = transaction.db
-        let row = try db.insert(
-            """
-            INSERT INTO cached (app, selector, url, document, length, digest, bytes, file, object, used_at) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
-            """,
-            app.rawValue, isEntry ? mark(landing.key) : nil, mark(landing.key.url),
-            documents.encode(landing.cached, sealedAs: Self.contextOfCached(app), if: true), landing.content.length,
-            landing.content.digest.value, place.bytes, place.file, place.object, transaction.now.milliseconds)
-        if isEntry {
-            // The newer response for the same requests replaces the older one.
-            let older = try askStored([[app.rawValue, mark(landing.key)]], db).get()[0]
-            for case let entry? in older where entry.row != row && entry.cached.selecting == landing.cached.selecting {
-                try remove(cached: entry.row, transaction)
-            }
-        }
-        let weight = landing.content.length + Self.weightOfEntry
-        transaction.change(cacheOf: app) {
-            $0.bytes += weight
-            $0.entries += 1
-        }
-        if isEntry { _ = try evict(Self.evictedAtOnce, transaction) }
-        return row
     }
 
     // MARK: Removing
@@ -208,6 +153,7 @@ extension Store.Cache {
         if try db.exists("SELECT 1 FROM flight WHERE result = ?1", row) {
             return try db.execute("UPDATE cached SET selector = NULL WHERE id = ?1", row)
         }
+        transaction.landings.places[row] = nil
         let removed = try db.first(
             "DELETE FROM cached WHERE id = ?1 RETURNING app, length, bytes, file, object", row
         ) { (app: AppID($0.integer("app")), length: $0.integer("length"), place: StoredPlace($0)) }
@@ -218,9 +164,6 @@ extension Store.Cache {
         }
         try store.files.release(removed.place, removed.length, of: removed.app, transaction)
     }
-
-    /// Entries that one commit removes to make room for others. The janitor removes the rest.
-    private static let evictedAtOnce = 16
 
     /// Removes up to `limit` entries beyond the capacity: those that the app with the most bytes has not used for the
     /// longest time.

@@ -58,6 +58,7 @@ final class Transaction {
     let db: Connection
     let documents: Documents
     let policies: Store.Policies
+    private let store: Store
     /// The node that runs the transaction, if nodes share the store.
     let node: String?
     let now: Timestamp
@@ -77,6 +78,7 @@ final class Transaction {
     private var storedOfApps: [AppID: Int64] = [:]
     private var cacheOfApps: [AppID: CacheChange] = [:]
     private var versions: [SetVersionID: SetVersionChange] = [:]
+    var landings = LandingReading()
     /// Where bytes lie that more rows may refer to, read ahead or written by this transaction.
     private var places: [PlaceKey: StoredPlace] = [:]
 
@@ -84,6 +86,7 @@ final class Transaction {
         self.db = db
         documents = store.documents
         policies = store.policies
+        self.store = store
         node = store.node
         self.now = now
     }
@@ -297,6 +300,7 @@ final class Transaction {
     /// Writes the changes of each session, after ending invalidations and evaluating the launch rule.
     func finish() throws -> Aftermath {
         try flushCompleted()
+        try store.cache.endEmptyFlights(self)
         try flushCounters()
         let changed = sessions.values.filter(\.isChanged)
         for session in changed where session.counts.unfinished == 0 && session.book.versionsInFlight == 0 {

@@ -68,7 +68,7 @@ extension Store.Files {
         case .file(let path): own = StoredPlace(file: path)
         case .object(let key): own = StoredPlace(object: key)
         case .cached(let row):
-            guard let place = try place(ofCached: row, transaction.db) else { throw DomainError.notFound }
+            guard let place = try place(ofCached: row, transaction) else { throw DomainError.notFound }
             if place.isShared { transaction.change(cacheOf: app) { $0.sharedBytes += content.length } }
             return place
         }
@@ -104,14 +104,15 @@ extension Store.Files {
         if let object = place.object { try discard(object: object, transaction) }
     }
 
-    func place(ofCached row: Int64, _ db: Connection) throws -> StoredPlace? {
-        try db.first("SELECT bytes, file, object FROM cached WHERE id = ?1", row) { StoredPlace($0) }
+    private func place(ofCached row: Int64, _ transaction: Transaction) throws -> StoredPlace? {
+        if let known = transaction.landings.places[row] { return known }
+        return try transaction.db.first("SELECT bytes, file, object FROM cached WHERE id = ?1", row) { StoredPlace($0) }
     }
 
     /// Whether the bytes of a content still exist: an entry of the cache may have gone since it was read.
-    func isStored(_ content: NewContent?, _ db: Connection) throws -> Bool {
+    func isStored(_ content: NewContent?, _ transaction: Transaction) throws -> Bool {
         guard case .cached(let row)? = content?.storage else { return true }
-        return try place(ofCached: row, db) != nil
+        return try place(ofCached: row, transaction) != nil
     }
 }
 

@@ -89,8 +89,10 @@ extension Store.Tasks {
     ) throws {
         if settlements.isEmpty { return }
         let places = try store.files.askPlaces(of: settlements, transaction.db)
+        let landings = try store.cache.askLandings(of: settlements, transaction.db)
         try transaction.preread(settlements.map(\.task), likely: sessions)
         try store.files.note(places, transaction)
+        try store.cache.note(landings, transaction)
         for settlement in settlements {
             guard let live = try transaction.live(settlement.task), isHeld(live) else {
                 try discard(settlement, transaction)
@@ -118,6 +120,7 @@ extension Store.Tasks {
             }
             try apply(settlement, to: live, of: session, transaction)
         }
+        try store.cache.makeRoom(transaction)
     }
 
     /// Removes what a settlement without a task of this node leaves: content, object and partial file.
@@ -142,7 +145,7 @@ extension Store.Tasks {
         }
         switch settlement.verdict {
         case .completed(let outcome, let result, let content):
-            guard try store.files.isStored(content, transaction.db) else {
+            guard try store.files.isStored(content, transaction) else {
                 guard live.life.phase == .active else { return try letGo(of: live, transaction) }
                 _ = try move(live, .interrupted, letsGo: true, transaction)
                 return
