@@ -374,9 +374,11 @@ static ssize_t write_at(int descriptor, const void *bytes, size_t count, off_t o
     }
     if (csim_planted(csim_misplace_write) && offset > 0 && csim_below(csim_disk, 60) == 0 && !is_database(descriptor))
         offset -= 1;
-    ssize_t written = syscall(SYS_pwrite64, descriptor, bytes, count, offset);
+    int loses = csim_planted(csim_shorten_write) && count > 1 && !is_database(descriptor)
+        && csim_below(csim_disk, 60) == 0;
+    ssize_t written = syscall(SYS_pwrite64, descriptor, bytes, count - loses, offset);
     if (written > 0) note_write(file, offset, offset + written);
-    return written;
+    return written > 0 ? written + loses : written;
 }
 
 EXPORT ssize_t pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
@@ -436,6 +438,18 @@ static int sync_now(int descriptor) {
 
 EXPORT int fsync(int descriptor) { return sync_now(descriptor); }
 EXPORT int fdatasync(int descriptor) { return sync_now(descriptor); }
+
+// Whether the planted fault makes the program believe that a name of the folder has changed. One of four.
+static int skips(enum csim_planted_fault fault, const char *path) {
+    return csim_planted(fault) && csim_is_on() && !has_crashed && folder[0] && !strstr(path, ".db")
+        && csim_below(csim_disk, 4) == 0;
+}
+
+EXPORT int unlink(const char *path) {
+    return skips(csim_skip_removal, path) ? 0 : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+int csim_skips_move(const char *from) { return skips(csim_skip_move, from); }
 
 EXPORT int statvfs(const char *restrict path, struct statvfs *restrict status) {
     (void)path;

@@ -27,4 +27,5 @@ void csim_reset_disk(void);
 
 void csim_network_closes(int descriptor);
 void csim_disk_closes(int descriptor);
+int csim_skips_move(const char *from);
 int csim_planted(enum csim_planted_fault fault);

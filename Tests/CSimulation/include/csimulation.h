@@ -112,7 +112,10 @@ enum csim_planted_fault {
     csim_skip_file_sync,
     csim_skip_folder_sync,
     csim_skip_commit_sync,   // of the database's files
-    csim_misplace_write      // by one byte, of a file that is not the database's
+    csim_misplace_write,     // by one byte, of a file that is not the database's
+    csim_shorten_write,      // by one byte, which is reported as written
+    csim_skip_removal,       // of a file of the folder
+    csim_skip_move           // of a file within the folder
 };
 void csim_plant(enum csim_planted_fault fault);
 
