@@ -138,7 +138,8 @@ struct `Locks of others on a server` {
             let isFirst = count() == 1
             _ = try db.change("UPDATE thing SET size = size + 1 WHERE name = 'a'")
             if isFirst { gate.pass() }
-            try db.execute("SET LOCAL deadlock_timeout = '10ms'")
+            // The server looks for a deadlock once: only after this time the other one surely waits.
+            try db.execute("SET LOCAL deadlock_timeout = '1s'")
             try db.execute("UPDATE thing SET size = size + 1 WHERE name = 'b'")
         }
         try await eventually { gate.waiting == 1 }
