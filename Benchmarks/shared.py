@@ -47,6 +47,7 @@ class Three(One):
     """Three nodes with one PostgreSQL server, their contents in one SeaweedFS."""
 
     def __enter__(self):
+        self.here.parent.chmod(0o755)  # PostgreSQL runs as another user
         with contextlib.ExitStack() as stack:
             server = stack.enter_context(PostgreSQL(self.here / "postgresql"))
             store = stack.enter_context(Store(self.here / "seaweedfs"))
