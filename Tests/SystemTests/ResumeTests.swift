@@ -45,6 +45,9 @@ import Testing
                 second: [.header("Content-Type", "multipart/byteranges; boundary=x"), .partial(.missing)]),
             Trouble(name: "416", second: [.status(416, [("Content-Range", "bytes */100")], body: "no")]),
             Trouble(name: "416 without a total", second: [.status(416, body: "no")]),
+            Trouble(
+                name: "a page that is cut",
+                second: [.status(404, body: String(repeating: "x", count: 1000)), .cut(after: 500)]),
             Trouble(name: "weak", first: honest.with { $0.etag = "W/\"v1\"" }, restarts: true),
             Trouble(name: "no validator", first: honest.with { $0.etag = nil }, restarts: true),
             Trouble(name: "no ranges", first: honest.with { $0.acceptRanges = "none" }, restarts: true),

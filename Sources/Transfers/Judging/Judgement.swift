@@ -178,8 +178,10 @@ struct Judge {
             if let kept = transfer.attempt.resuming, result.head == nil, case .file = result.received {
                 progress.kept = .file(kept, source: progress.kept.source)
             } else if transfer.attempt.resuming == nil || result.head != nil {
-                if hasContent { progress.restartCause = "notResumable" }
-                progress.noteFetchedTwice(lengthAtHand)
+                var lost = lengthAtHand
+                if case .notADownload? = verdict { lost = transfer.attempt.resuming?.offset ?? 0 }
+                if lost > 0 { progress.restartCause = "notResumable" }
+                progress.noteFetchedTwice(lost)
                 progress.forgetBytes()
             }
             return
@@ -217,7 +219,8 @@ struct Judge {
         case .append, .restartWithThisBody:
             return ResumePoint.make(
                 from: head, method: transfer.request.method, url: transfer.request.url.text, receivedAt: now)
-        case .notADownload: return transfer.attempt.resuming
+        // A page that is kept has replaced the bytes.
+        case .notADownload: return result.judgement?.body == .keep(at: 0) ? nil : transfer.attempt.resuming
         case .askAgainFromZero, .alreadyComplete, nil: return nil
         }
     }
