@@ -10,6 +10,11 @@ package final class PartialFile: Sendable {
         package var offset: Int64
         /// The digest of the bytes up to the offset, if it is computed.
         package var sha256: [UInt8]?
+
+        package init(offset: Int64, sha256: [UInt8]? = nil) {
+            self.offset = offset
+            self.sha256 = sha256
+        }
     }
 
     package enum News: Sendable {

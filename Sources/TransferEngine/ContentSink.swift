@@ -32,8 +32,10 @@ final class ContentSink {
     private(set) var length: Int64
     /// The length of the prefix that is written and digested.
     private(set) var written: Int64
-    /// The durable offset.
-    private(set) var synced: Int64
+    /// The durable prefix, and its digest.
+    private var durable: PartialFile.Mark
+    /// Whether a sync has failed: the kernel may have dropped the bytes that are not durable, and later syncs succeed.
+    private var hasLostBytes = false
     /// Content after this offset is not wanted.
     var end = Int64.max
     private(set) var isTruncated = false
@@ -70,7 +72,7 @@ final class ContentSink {
             self.end = end ?? .max
         }
         written = length
-        synced = length
+        durable = PartialFile.Mark(offset: length)
         self.buffers = buffers
         var pieceLength = DiskBuffer.size
         while pieceLength > 1 << 16, Int64(pieceLength) > (maximumUnrecorded ?? .max) / 3 { pieceLength /= 2 }
@@ -86,7 +88,7 @@ final class ContentSink {
         buffer = nil
         length = 0
         written = 0
-        synced = 0
+        durable = PartialFile.Mark(offset: 0)
     }
 
     // MARK: Parts
@@ -114,9 +116,9 @@ final class ContentSink {
     func adopt(_ file: PartialFile) {
         self.file = file
         if memory.isEmpty {
-            length = file.reached.offset
+            durable = file.reached
+            length = durable.offset
             written = length
-            synced = length
         } else {
             file.write(memory.takeAll(), at: 0)
         }
@@ -188,14 +190,17 @@ final class ContentSink {
     /// Records that the file is written and digested up to `offset`.
     func reach(_ offset: Int64) { written = max(written, offset) }
 
-    /// Records that the file is durable up to `offset`.
-    func note(synced offset: Int64) {
-        reach(offset)
-        synced = max(synced, offset)
+    /// Records that the file is durable up to a mark.
+    func note(durable mark: PartialFile.Mark) {
+        reach(mark.offset)
+        if mark.offset > durable.offset { durable = mark }
     }
 
+    /// Records that a sync has failed.
+    func loseBytes() { hasLostBytes = true }
+
     /// Written bytes that are not durable.
-    var unsynced: Int64 { written - synced }
+    var unsynced: Int64 { written - durable.offset }
 
     /// Whether no write is in flight.
     var isIdle: Bool { length - Int64(gathered) == written }
@@ -204,7 +209,7 @@ final class ContentSink {
     var isBehind: Bool { unsynced > 0 || gathered > 0 && isIdle }
 
     /// Whether all received bytes are durable.
-    var isSettled: Bool { file == nil || synced == length }
+    var isSettled: Bool { file == nil || durable.offset == length }
 
     /// The received content, for the result. `wasKept`: the judge wanted content.
     func content(wasKept: Bool) -> ReceivedContent {
@@ -213,12 +218,13 @@ final class ContentSink {
         return wasKept ? .memory(memory) : .none
     }
 
-    /// Reduces the length to the bytes written by now: after a failure, fewer than received.
+    /// Reduces the length to the bytes that the file has for certain: after a failure, fewer than received.
     ///
     /// - Returns: Their SHA-256; `nil` if there is no file, or no digest is wanted.
     func settle() -> [UInt8]? {
         buffer = nil
-        guard let mark = file?.reached else { return nil }
+        guard let reached = file?.reached else { return nil }
+        let mark = hasLostBytes ? durable : reached
         length = mark.offset
         return mark.sha256
     }

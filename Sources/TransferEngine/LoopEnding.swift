@@ -142,7 +142,10 @@ extension TransferLoop {
     }
 
     func closed(_ exchange: Exchange, _ result: Result<PartialFile.Mark, SystemError>) {
-        if case .failure(let error) = result { fail(exchange, .disk(errno: error.errno)) }
+        if case .failure(let error) = result {
+            exchange.sink.loseBytes()
+            fail(exchange, .disk(errno: error.errno))
+        }
         if case .concluding(let result) = exchange.stage { deliver(exchange, result) }
     }
 

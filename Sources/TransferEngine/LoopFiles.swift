@@ -79,12 +79,13 @@ extension TransferLoop {
         case .failed(let error): return fail(exchange, .disk(errno: error.errno))
         case .synced(.success(let mark)):
             exchange.fileWork = .none
-            exchange.sink.note(synced: mark.offset)
+            exchange.sink.note(durable: mark)
             if case .concluding = exchange.stage { return }
             if case .running(let running) = exchange.stage { running.lastSync = state.now }
             surroundings.report(.durable(exchange.id, offset: mark.offset, sha256: mark.sha256))
         case .synced(.failure(let error)):
             exchange.fileWork = .none
+            exchange.sink.loseBytes()
             return fail(exchange, .disk(errno: error.errno))
         case .closed(let result): return closed(exchange, result)
         }

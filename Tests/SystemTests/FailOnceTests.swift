@@ -1,3 +1,4 @@
+import Core
 import Glibc
 import TestSupport
 import Testing
@@ -111,6 +112,17 @@ import Testing
         #expect(Self.isMet(folder) && task["outcome"] == "succeeded", "\(task)")
         #expect(readFile(files.file("a.bin")) == Content.bytes(seed: 1, length: Self.length))
         #expect(scene.service.errors.contains("Input/output error"), "\(scene.service.errors)")
+    }
+
+    @Test(.enabled(if: !TestStore.isOnServer))
+    func `Bytes whose sync failed are received again, because the kernel may have dropped them`() async throws {
+        let (folder, files) = (TemporaryFolder(), TemporaryFolder())
+        let scene = try await Self.scene(Call("fdatasync data/partial/*", .error(EIO)), folder, files)
+        let number = try await scene.download("/a")
+        let task = try await scene.completed(number)
+        #expect(Self.isMet(folder) && task["outcome"] == "succeeded", "\(task)")
+        #expect(scene.origin.requests("/a").map { $0.fields["Range"] } == [nil, nil])
+        #expect(try await scene.content(number).body == Content.bytes(seed: 1, length: Self.length))
     }
 
     @Test(
