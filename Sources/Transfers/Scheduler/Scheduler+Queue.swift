@@ -25,7 +25,9 @@ extension Scheduler {
     func advance() async {
         if commits.hasLostTasks { await takeBackLost() }
         let ended = batch
-        batch = Batch(advancing: batch.advancing, mayWaitForDisk: batch.mayWaitForDisk)
+        let waitsForDisk = ended.settlements.contains(where: \.waitsForDisk)
+        // Even if the commit fails: the settlements are stored one by one then.
+        batch = Batch(advancing: batch.advancing, mayWaitForDisk: batch.mayWaitForDisk || waitsForDisk)
         let sessions = ended.sessions.union(
             ended.settlements.lazy.compactMap { self.flights[$0.task]?.transfer.task.session })
         commits.storing = Set(ended.settlements.lazy.map(\.task))
@@ -37,10 +39,7 @@ extension Scheduler {
         guard let (round, claimed, unreadable) = await commit(ended, of: sessions) else { return }
         tell(recorded: ended.unrecorded)
         for settlement in ended.settlements { show(settlement) }
-        if ended.settlements.contains(where: \.waitsForDisk) {
-            batch.mayWaitForDisk = true
-            engine.room.bell.ring()
-        }
+        if waitsForDisk { engine.room.bell.ring() }
         if let round {
             if round.needsSolitude { await makeRoom() }
             for task in claimed { await begin(task, in: round) }
