@@ -90,7 +90,7 @@ extension Client {
             throw Violation("\(task.name) has a didComplete, and is \(found.life).")
         }
         if plan.faults.isEmpty, !task.expectsOther, task.order.specification.maximumContentLength == nil,
-            outcome != .succeeded
+            outcome != .succeeded, outcome != .cancelled || !mayCancel
         {
             throw Violation(
                 "\(task.name) met no fault, and ended \(outcome): \(String(describing: found.result?.error)).")

@@ -118,7 +118,9 @@ final class Origins: @unchecked Sendable {
         let bytes = resource.bytes(version)
         var headers: [(String, String)] = [("Content-Type", "application/octet-stream")]
         let tag = "\"\(resource.number)-\(version)\""
-        let date = "Tue, 01 Sep 2026 00:00:\(String(100 + version % 60).dropFirst()) GMT"
+        // No other resource has the same date: a changed URL may continue the bytes of the former one.
+        let (minute, second) = (100 + resource.number % 60, 100 + version % 60)
+        let date = "Tue, 01 Sep 2026 00:\(String(minute).dropFirst()):\(String(second).dropFirst()) GMT"
         switch resource.validator {
         case .etag: headers.append(("ETag", tag))
         case .weak: headers.append(("ETag", "W/\(tag)"))

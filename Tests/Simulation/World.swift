@@ -314,7 +314,11 @@ final class World: @unchecked Sendable {
         csim_mount("\(folder)/\(number)", "\(folder)/\(number + 1)")
         life = Life(number, folder: "\(folder)/\(number)", simulator)
         dead.end()
-        simulator.after(Dice.plan.between(10, 2000)) { [self] in life.start() }
+        let next = life
+        simulator.after(Dice.plan.between(10, 2000)) { [self] in
+            // A crash before the start has created another life.
+            if life === next { next.start() }
+        }
     }
 }
 
