@@ -15,12 +15,13 @@ struct SharedContentTests {
 
     /// A task whose content is its own file, with the same bytes as all others.
     private func finished(
-        in session: SessionRecord, digest: String = "ab", file: (TaskID) -> String = { "contents/00/\($0.rawValue)" }
+        in session: SessionRecord, digest: String = "ab", length: Int64 = length,
+        file: (TaskID) -> String = { "contents/00/\($0.rawValue)" }
     ) async throws -> (task: TaskRecord, aftermath: Aftermath) {
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.claim()
         let content = NewContent(
-            storage: .file(file(task.id)), length: Self.length, digest: ContentDigest(algorithm: .sha256, value: digest)
+            storage: .file(file(task.id)), length: length, digest: ContentDigest(algorithm: .sha256, value: digest)
         )
         let aftermath = try await fixture.settle(
             Settlement(task: task.id, .completed(.succeeded, TaskResult(progress: TaskProgress()), content)))
@@ -77,6 +78,15 @@ struct SharedContentTests {
         let (foreign, _) = try await finished(in: try await fixture.makeSession())
         #expect(try await Set([file(first), file(other), file(foreign)]).count == 3)
         try await expectSoundLedger(fixture)
+    }
+
+    @Test func `A deleted session frees the file of an empty content`() async throws {
+        let session = try await fixture.makeSession()
+        // The rest of a download that was answered with 204, for instance.
+        let (task, _) = try await finished(in: session, length: 0)
+        let path = try #require(try await file(task))
+        _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
+        #expect(try await fixture.clean().filesToRemove.contains(path))
     }
 
     @Test func `A deleted session frees only contents of no other task`() async throws {

@@ -126,18 +126,15 @@ extension Store.Upkeep {
             "DELETE FROM content WHERE task = ?1 RETURNING file, object, length, expired, session", id
         ) { row in
             (
-                file: row.textOrNil("file"), object: row.textOrNil("object"),
-                length: row.bool("expired") ? 0 : row.integer("length"),
+                place: StoredPlace(file: row.textOrNil("file"), object: row.textOrNil("object")),
+                length: row.integer("length"), isExpired: row.bool("expired"),
                 session: SessionID(row.integer("session"))
             )
         }
-        if let content {
-            if content.length > 0 {
-                let app = try transaction.session(content.session).app
-                transaction.addStored(-content.length, app: app)
-                try store.files.release(
-                    StoredPlace(file: content.file, object: content.object), content.length, of: app, transaction)
-            }
+        if let content, !content.isExpired {
+            let app = try transaction.session(content.session).app
+            transaction.addStored(-content.length, app: app)
+            try store.files.release(content.place, content.length, of: app, transaction)
         }
         try db.execute("DELETE FROM question WHERE task = ?1", id)
         try db.execute("DELETE FROM task WHERE id = ?1", id)
