@@ -13,8 +13,6 @@ extension Client {
     /// The origins behave, and there are no more crashes: every task ends.
     func finish() async throws {
         for task in tasks where task.number == nil && !isInvalidated {
-            // A date from before a jump of the clock may be far in the future.
-            task.order.specification.earliestBeginDate = nil
             try note(try await insist("create at last \(task.name)", Self.creating([task.order])), [task])
         }
         let deadline = world.simulator.now + 1_200_000
