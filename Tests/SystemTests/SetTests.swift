@@ -85,7 +85,7 @@ import Testing
         let scene = try await Scene()
         try await scene.makeSet()
         scene.origin.serve("/a", .text("one"))
-        let count = 2000
+        let count = TestStore.nodes == 1 ? 2000 : 200
         let files = (0..<count).reversed().map { scene.file("d\($0 % 10)/\(10_000 + $0)", at: "/a").description }
         let body = (["{\"session\":\"s\",\"version\":\"large\"}"] + files).joined(separator: "\n")
         let created = try await scene.api.send(
@@ -325,8 +325,9 @@ import Testing
         try await scene.create("1", files: [scene.file("a", at: "/a"), scene.file("b", at: "/held")])
         try await scene.origin.waitForRequests(1, path: "/held")
         try await scene.service.restart()
+        // Another node, which was not restarted, may have the transfer.
+        gate.open()
         try await scene.version("1", is: "published")
         #expect(try await scene.api.get("/v1/sets/m/versions/1/files/b").text == "two")
-        gate.open()
     }
 }
