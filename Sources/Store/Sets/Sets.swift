@@ -75,10 +75,11 @@ extension Store.Sets {
     /// - Throws: ``DomainError/setRepositoryTaken``.
     func reserve(_ source: SetSource, for set: SetRecord, _ db: Connection) throws {
         guard let place = set.configuration.place(of: source) else { return }
+        if try isTaken(place, but: set.id, db) { throw DomainError.setRepositoryTaken }
         try db.execute(
             "UPDATE file_set SET place = ?2 WHERE id = ?1 AND place IS NULL", set.id.rawValue, place)
         let isOwn = try db.exists("SELECT 1 FROM file_set WHERE id = ?1 AND place = ?2", set.id.rawValue, place)
-        if try !isOwn || isTaken(place, but: set.id, db) { throw DomainError.setRepositoryTaken }
+        if !isOwn { throw DomainError.setRepositoryTaken }
     }
 
     /// Whether the files of a deleted set still have to be removed from the destination of this one.
