@@ -16,6 +16,14 @@ final class StreamedAnswer: NSObject, URLSessionDataDelegate {
     /// pieces, then ``ClientError/streamEnded``, and reconnects.
     private static let room = 256
 
+    /// Without a cache: a URLSession of swift-corelibs-foundation looks up a cached response on another thread, and ends
+    /// the process if a task is cancelled and completed meanwhile (`URLSession.behaviour(for:)`).
+    private static let configuration = {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        return configuration
+    }()
+
     private let pieces: AsyncThrowingStream<Piece, any Error>.Continuation
 
     private init(_ pieces: AsyncThrowingStream<Piece, any Error>.Continuation) { self.pieces = pieces }
@@ -28,12 +36,19 @@ final class StreamedAnswer: NSObject, URLSessionDataDelegate {
     static func open(_ request: URLRequest, after knock: URLRequest) -> AsyncThrowingStream<Piece, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Piece.self, bufferingPolicy: .bufferingOldest(room))
-        let session = URLSession(configuration: .ephemeral, delegate: StreamedAnswer(continuation), delegateQueue: nil)
-        // On another thread: the call waits for the session's queue, and cancelling a reader must not.
-        continuation.onTermination = { _ in DispatchQueue.global().async { session.invalidateAndCancel() } }
-        // Created first: an invalidated session creates no tasks.
+        let session = URLSession(configuration: configuration, delegate: StreamedAnswer(continuation), delegateQueue: nil)
         let task = session.dataTask(with: request)
-        session.dataTask(with: knock) { _, _, _ in task.resume() }.resume()
+        let knock = session.dataTask(with: knock) { _, _, _ in task.resume() }
+        // On another thread: these calls wait for the session's queue, and cancelling a reader must not.
+        // `invalidateAndCancel` reads the list of tasks on this thread while the session's queue changes it.
+        continuation.onTermination = { _ in
+            DispatchQueue.global().async {
+                knock.cancel()
+                task.cancel()
+                session.finishTasksAndInvalidate()
+            }
+        }
+        knock.resume()
         return stream
     }
 

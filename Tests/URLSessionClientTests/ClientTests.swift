@@ -80,6 +80,30 @@ struct ClientTests {
         }
     }
 
+    @Test func `Streams may be abandoned at any moment`() async throws {
+        let origin = try OriginServer()
+        origin.serve("/healthz", .text("{}"))
+        origin.serve("/v1/sessions/s/events", .text("data: {}\n\n"))
+        let client = Client(url: try #require(URL(string: origin.url("/"))), key: "dev")
+        let (rounds, readers, ended) = (40, 8, Locked(0))
+        for round in 1...rounds {
+            for _ in 0..<readers {
+                let reader = Task {
+                    for try await _ in client.stream(of: "s") {}
+                }
+                Task {
+                    _ = await reader.result
+                    ended.withLock { $0 += 1 }
+                }
+                startThread {
+                    usleep(UInt32.random(in: 0...10_000))
+                    reader.cancel()
+                }
+            }
+            try await eventually("all readers of round \(round) end") { ended.withLock { $0 } == round * readers }
+        }
+    }
+
     @Test func `A stream delivers stored and live events, and attaches`() async throws {
         let house = try await House()
         let gate = Gate()
