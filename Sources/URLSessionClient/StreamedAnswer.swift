@@ -36,7 +36,8 @@ final class StreamedAnswer: NSObject, URLSessionDataDelegate {
     static func open(_ request: URLRequest, after knock: URLRequest) -> AsyncThrowingStream<Piece, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Piece.self, bufferingPolicy: .bufferingOldest(room))
-        let session = URLSession(configuration: configuration, delegate: StreamedAnswer(continuation), delegateQueue: nil)
+        let session = URLSession(
+            configuration: configuration, delegate: StreamedAnswer(continuation), delegateQueue: nil)
         let task = session.dataTask(with: request)
         let knock = session.dataTask(with: knock) { _, _, _ in task.resume() }
         // On another thread: these calls wait for the session's queue, and cancelling a reader must not.
