@@ -113,8 +113,8 @@ let package = Package(
         .executableTarget(
             name: "simulate",
             dependencies: [
-                "CSimulation", "Service", "Launches", "Transfers", "Store", "SQL", "Files", "TransferEngine", "Base",
-                "Core", "Formats",
+                "CSimulation", "Service", "Launches", "Transfers", "Store", "SQL", "Files", "TransferEngine", "Buckets",
+                "Base", "Core", "Formats",
             ],
             path: "Tests/Simulation", swiftSettings: strict),
         tests("CoreTests", ["Core", "Formats", "TestSupport"]),

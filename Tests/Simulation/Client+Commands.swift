@@ -25,7 +25,9 @@ extension Client {
             trace.met("retried")
             var order = task.order
             order.specification.clientTaskId = nil
-            let again = KnownTask(order, task.resources[0], body: task.body, expectsOther: task.expectsOther)
+            let again = KnownTask(
+                order, task.resources[0], body: task.body, expectsOther: task.expectsOther, variant: task.variant,
+                askedAt: world.simulator.now)
             again.resources = task.resources
             again.number = number
             tasks.append(again)

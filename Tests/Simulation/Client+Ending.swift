@@ -38,9 +38,17 @@ extension Client {
             await world.simulator.pause(500)
         }
         tasks.removeAll { $0.number == nil }
-        for task in tasks { try await examine(task) }
+        // Destinations first: they are overwritten then.
+        let placed = tasks.filter { $0.order.specification.destination != nil }
+        for task in placed { try await examine(task) }
+        for task in tasks where task.order.specification.destination == nil { try await examine(task) }
+        if plan.has(.sets) { try await finishSet() }
+        var known: Int64
+        repeat {
+            known = log.last
+            try await readEvents()
+        } while log.last > known
         try await checkCounts()
-        try await readEvents()
         try await acknowledge()
         try await delete()
     }
@@ -87,8 +95,9 @@ extension Client {
         guard let outcome = found.outcome else {
             throw Violation("\(task.name) has a didComplete, and is \(found.life).")
         }
-        if plan.faults.isEmpty, !task.expectsOther, task.order.specification.maximumContentLength == nil,
-            outcome != .succeeded, outcome != .cancelled || !mayCancel
+        if plan.isCalm, !task.expectsOther, task.order.specification.maximumContentLength == nil,
+            outcome != .succeeded, outcome != .cancelled || !mayCancel,
+            policy(of: task) != .returnCacheDataDontLoad || found.result?.error?.code != .resourceUnavailable
         {
             throw Violation(
                 "\(task.name) met no fault, and ended \(outcome): \(String(describing: found.result?.error)).")
@@ -96,18 +105,12 @@ extension Client {
         if let destination = task.order.specification.destination {
             return try checkDestination(task, destination, found)
         }
+        if let destination = task.order.specification.destinationObject {
+            return try checkDestination(task, destination, found)
+        }
         guard outcome == .succeeded, task.isDownload, let content = found.content, !content.isExpired, !task.isClaimed
         else { return }
-        let bytes = try await insist("read \(task.name)") { service, _ in
-            switch try await service.content(of: found).source {
-            case .bucket: [UInt8]()
-            case .here(.bytes(let bytes)): bytes
-            case .here(.file(let file)):
-                try [UInt8](unsafeUninitializedCapacity: Int(file.size())) { buffer, count in
-                    count = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
-                }
-            }
-        }
+        let bytes = try await insist("read \(task.name)", Self.reading(found))
         guard Digest.of(bytes).hexadecimal == content.digest.value || content.digest.algorithm != .sha256 else {
             throw Violation(
                 "The bytes of \(task.name) are not those of its digest: \(bytes.count) of \(content.length).")
@@ -118,6 +121,8 @@ extension Client {
     func checkDestination(_ task: KnownTask, _ destination: Destination, _ found: TaskRecord) throws {
         let outcome = found.outcome
         let isUnknown = task.mayBeShort || found.result?.response?.statusCode == 204
+        // Written by the check of another task with this destination.
+        guard !scribbled.contains(destination.path) else { return }
         let bytes = world.file("root/\(destination.path)")
         if outcome == .succeeded {
             guard let bytes, isUnknown || task.has(digest: Digest.of(bytes)) else {
@@ -126,11 +131,34 @@ extension Client {
                 )
             }
             trace.met("destination compared")
+            if plan.has(.sharing) { scribble(on: "root/\(destination.path)") }
         } else if outcome == .cancelled || outcome == .failed, bytes != nil,
             !tasks.contains(where: { $0 !== task && $0.order.specification.destination == destination })
         {
             throw Violation("\(task.name) ended \(found.life.state), and there is a file at its destination.")
         }
+    }
+
+    /// Changes a file at its destination, which its app may: no other content has its inode.
+    private func scribble(on path: String) {
+        scribbled.insert(String(path.dropFirst("root/".count)))
+        if world.overwriteFirstByte(of: path) { trace.met("destination overwritten") }
+    }
+
+    func checkDestination(_ task: KnownTask, _ destination: ObjectDestination, _ found: TaskRecord) throws {
+        guard found.outcome == .succeeded else { return }
+        guard let object = world.objects.ofApps(destination.key) else {
+            throw Violation("\(task.name) succeeded, and its destination has no object.")
+        }
+        if task.mayBeShort || found.result?.response?.statusCode == 204 { return }
+        let digest = Digest.of(object.bytes)
+        // A retry of the task has the same destination, and perhaps another resource.
+        let others = tasks.filter { $0.order.specification.destinationObject == destination }
+        guard others.contains(where: { $0.has(digest: digest) })
+        else {
+            throw Violation("\(task.name) succeeded, and its object has \(object.bytes.count) other bytes.")
+        }
+        trace.met("object compared")
     }
 
     func checkCounts() async throws {

@@ -7,6 +7,7 @@ import Launches
 import SQL
 import Service
 import Store
+import Transfers
 
 /// The creation of tasks, and the invariants of each.
 extension Client {
@@ -50,8 +51,12 @@ extension Client {
     func makeTask() -> KnownTask {
         lastTask += 1
         let isUpload = dice.chance(250)
-        let resource = world.origins.makeResource()
-        let request = TransferRequest(url: resource.url, method: isUpload ? dice.pick(["PUT", "POST"]) : "GET")
+        let shares = plan.has(.sharing) && !isUpload
+        let resource = shares ? world.origins.shareResource() : world.origins.makeResource()
+        var request = TransferRequest(url: resource.url, method: isUpload ? dice.pick(["PUT", "POST"]) : "GET")
+        let variant = shares ? Dice.stores.below(3) : 0
+        if variant > 0 { request.headers.append("X-A", "\(variant)") }
+        if shares, Dice.stores.chance(800) { request.cachePolicy = Dice.stores.pick(CachePolicy.allCases) }
         var specification = TaskSpecification(kind: isUpload ? .upload : .download, request: request)
         specification.clientTaskId = "t\(number)-\(lastTask)"
         specification.priority = dice.pick([0.1, 0.5, 1])
@@ -63,12 +68,18 @@ extension Client {
             if resource.length > 1_000_000, dice.chance(500) { specification.segments = .count(3) }
             if dice.chance(100) {
                 expectsOther = dice.chance(300)
+                let first = Resource.Representation(version: 1, variant: resource.variant(variant))
                 specification.expectedDigest = ContentDigest(
-                    algorithm: .sha256, value: (expectsOther ? Digest.of([1]) : resource.digest(1)).hexadecimal)
+                    algorithm: .sha256, value: (expectsOther ? Digest.of([1]) : resource.digest(first)).hexadecimal)
             }
             if dice.chance(150) {
                 specification.destination = Destination(
                     root: "root", path: "d\(number)/f\(lastTask)", replace: dice.chance(500))
+            } else if plan.has(.objects), Dice.stores.chance(200) {
+                var destination = ObjectDestination()
+                (destination.bucket, destination.key) = (ObjectHost.name, "d\(number)/f\(lastTask)")
+                destination.replace = Dice.stores.chance(500)
+                specification.destinationObject = destination
             }
             if dice.chance(60) { specification.maximumContentLength = 50_000 }
         }
@@ -80,7 +91,8 @@ extension Client {
             (body, source) = (stored.bytes, .stored(stored.id))
         }
         let order = TaskOrder(specification: specification, isSuspended: dice.chance(100), body: source)
-        return KnownTask(order, resource, body: body, expectsOther: expectsOther)
+        return KnownTask(
+            order, resource, body: body, expectsOther: expectsOther, variant: variant, askedAt: world.simulator.now)
     }
 
     func record(of task: KnownTask, _ name: String) async throws -> TaskRecord? {
@@ -94,6 +106,46 @@ extension Client {
     func look(at task: KnownTask) async throws {
         guard let found = try await record(of: task, "look at \(task.name)") else { return }
         try check(task, found)
+        if plan.has(.sharing) || plan.has(.objects) { try await compare(task, found) }
+    }
+
+    /// Reads the content of a task, and compares it with its digest.
+    func compare(_ task: KnownTask, _ found: TaskRecord) async throws {
+        guard task.isDownload, let content = found.content, !content.isExpired, !task.isClaimed else { return }
+        let bytes: [UInt8]?
+        do {
+            bytes = try await attempt("read \(task.name)", Self.reading(found))
+        } catch DomainError.contentExpired where task.isClaimed || plan.has(.clockJumps) {
+            return
+        }
+        guard let bytes else { return }
+        guard content.digest.algorithm != .sha256 || Digest.of(bytes).hexadecimal == content.digest.value else {
+            throw Violation(
+                "The bytes of \(task.name) are not those of its digest: \(bytes.count) of \(content.length).")
+        }
+        trace.met("content compared")
+    }
+
+    static func reading(_ found: TaskRecord) -> @Sendable (Service, SessionRecord?) async throws -> [UInt8] {
+        { service, _ in
+            let (content, source) = try await service.content(of: found)
+            return try await bytes(of: source, length: content.length, service)
+        }
+    }
+
+    static func bytes(of source: ContentSource, length: Int64, _ service: Service) async throws -> [UInt8] {
+        switch source {
+        case .bucket(let objects):
+            let reading = try await service.read(objects, 0..<length)
+            let bytes = Locked<[UInt8]>([])
+            try await reading.copy { piece in bytes.withLock { $0 += piece } }
+            return bytes.withLock { $0 }
+        case .here(.bytes(let bytes)): return bytes
+        case .here(.file(let file)):
+            return try [UInt8](unsafeUninitializedCapacity: Int(file.size())) { buffer, count in
+                count = try file.read(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+            }
+        }
     }
 
     func command(_ command: TaskCommand, _ task: KnownTask) async throws {
@@ -145,6 +197,7 @@ extension Client {
             if outcome == .failed { trace.met("failed \(found.result?.error?.code.rawValue ?? 0)") }
             return
         }
+        try checkReuse(task, found)
         // A cut of a body without a length is not detectable, and 204 has no body.
         if task.mayBeShort || found.result?.response?.statusCode == 204 { return }
         if let body = task.body {

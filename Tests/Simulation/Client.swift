@@ -27,6 +27,10 @@ final class Client: @unchecked Sendable {
     var lastTask = 0
     var epoch: Int64?
     var bodies: [(id: String, bytes: [UInt8])] = []
+    var set: SetRecord?
+    var versions: [KnownVersion] = []
+    /// Paths of destinations that the client has overwritten.
+    var scribbled: Set<String> = []
 
     init(_ number: Int, _ world: World) {
         self.number = number
@@ -51,7 +55,7 @@ final class Client: @unchecked Sendable {
             return value
         } catch is Life.Lost {
             trace.note("client \(number) \(name): lost")
-        } catch let error as ServiceError where error == .insufficientStorage || error == .shuttingDown {
+        } catch let error as ServiceError where mayFail(error) {
             trace.note("client \(number) \(name): \(error)")
         } catch let error as SQLError where world.mayFail(error) {
             trace.note("client \(number) \(name): \(error)")
@@ -60,6 +64,14 @@ final class Client: @unchecked Sendable {
         }
         await world.simulator.pause(dice.between(20, 2000))
         return nil
+    }
+
+    private func mayFail(_ error: ServiceError) -> Bool {
+        switch error {
+        case .insufficientStorage, .shuttingDown: true
+        case .contentsUnavailable, .overloaded: plan.has(.objects)
+        default: false
+        }
     }
 
     /// Calls until there is a response. The call has to be repeatable.
@@ -95,6 +107,7 @@ final class Client: @unchecked Sendable {
         if dice.chance(100) { configuration.bandwidthLimit = Int64(dice.pick([20_000, 200_000])) }
         if dice.chance(200) { configuration.authenticationChallenges = .performDefaultHandling }
         if dice.chance(100) { configuration.stallInterval = 5 }
+        if plan.has(.sharing) { configuration.requestCachePolicy = Dice.stores.pick(CachePolicy.allCases) }
         let (app, configuration, identifier) = (world.app, configuration, identifier)
         session = try await insist("open session") { service, _ in
             try await service.openSession(
@@ -104,6 +117,8 @@ final class Client: @unchecked Sendable {
     }
 
     func act() async throws {
+        if plan.has(.sharing), Dice.stores.chance(20) { try await emptyCache() }
+        if plan.has(.sets), Dice.stores.chance(300) { return try await actOnSet() }
         let known = tasks.filter { $0.number != nil }
         switch dice.below(18) {
         case 0, 1, 2, 3: if lastTask < plan.tasks { try await create() }

@@ -14,9 +14,17 @@ final class KnownTask {
     var isClaimed = false
     /// Whether the client expects a different digest.
     let expectsOther: Bool
+    /// The request's field `X-A`; 0 without one.
+    let variant: Int
+    /// When its creation was first requested, in milliseconds of the run.
+    let askedAt: Int64
 
-    init(_ order: TaskOrder, _ resource: Resource, body: [UInt8]?, expectsOther: Bool) {
+    init(
+        _ order: TaskOrder, _ resource: Resource, body: [UInt8]?, expectsOther: Bool, variant: Int, askedAt: Int64
+    ) {
         self.order = order
+        self.variant = variant
+        self.askedAt = askedAt
         resources = [resource]
         self.body = body
         self.expectsOther = expectsOther
@@ -25,7 +33,10 @@ final class KnownTask {
     var mayBeShort: Bool { resources.contains(where: \.mayBeShort) }
 
     /// Whether the bytes are a version of one of the resources.
-    func has(digest: [UInt8]) -> Bool { resources.contains { $0.version(of: digest) != nil } }
+    func has(digest: [UInt8]) -> Bool {
+        // A changed request has no fields.
+        resources.contains { $0.has(digest: digest, variant: variant) || $0.has(digest: digest, variant: 0) }
+    }
 
     var name: String { order.specification.clientTaskId ?? "" }
     var isDownload: Bool { order.specification.kind == .download }

@@ -12,10 +12,22 @@ enum Leftovers {
                 UNION ALL SELECT 'event', count(*) FROM event UNION ALL SELECT 'content', count(*) FROM content \
                 UNION ALL SELECT 'question', count(*) FROM question \
                 UNION ALL SELECT 'acknowledgement', count(*) FROM acknowledgement \
+                UNION ALL SELECT 'flight', count(*) FROM flight UNION ALL SELECT 'cached', count(*) FROM cached \
+                UNION ALL SELECT 'file_set', count(*) FROM file_set \
+                UNION ALL SELECT 'set_version', count(*) FROM set_version \
+                UNION ALL SELECT 'set_file', count(*) FROM set_file \
+                UNION ALL SELECT 'bucket_upload', count(*) FROM bucket_upload \
                 UNION ALL SELECT 'open launch', count(*) FROM launch WHERE ended_at IS NULL
                 """
             ) { row in row.integer(1) == 0 ? nil : "\(row.integer(1)) rows of \(row.text(0))" }.compactMap(\.self)
         }
+    }
+
+    /// Objects that no row refers to.
+    static func unknown(_ keys: [String], to store: Store) async throws -> [String] {
+        var unknown: [String] = []
+        for key in keys where try await !store.files.isKnown(object: key) { unknown.append("object \(key)") }
+        return unknown
     }
 
     /// At most one launch of a session is open.

@@ -21,6 +21,7 @@ final class Life: @unchecked Sendable {
     private var calls: [Int: () -> Void] = [:]
     private var lastCall = 0
     private let trace: Trace
+    private let plan: Plan
 
     /// The response to a call was lost with the program, or the program does not run.
     struct Lost: Error {}
@@ -30,6 +31,7 @@ final class Life: @unchecked Sendable {
         self.folder = folder
         lane = Lane(simulator, isOfProgram: true)
         trace = simulator.trace
+        plan = simulator.plan
     }
 
     func start() {
@@ -56,6 +58,13 @@ final class Life: @unchecked Sendable {
         settings.load = { 0 }
         settings.slotPatience = .seconds(2)
         settings.maximumTransfers = 6
+        settings.cacheCapacity = plan.cacheCapacity
+        if plan.has(.objects) {
+            settings.buckets = [ObjectHost.name: try ObjectHost.client(ObjectHost.prefixOfApps, settings.egress, log)]
+            settings.contents = ContentsBucket(
+                try ObjectHost.client(ObjectHost.prefixOfContents, settings.egress, log), folder: "all",
+                clock: .system, log: log)
+        }
         let metrics = Metrics()
         let service = try Service(
             settings: settings, store: .file("\(folder)/data/urlsessiond.db"),

@@ -65,7 +65,8 @@ final class Network: @unchecked Sendable {
     private static func resolve(_ name: String, _ address: UnsafeMutablePointer<UInt32>) -> Int32 {
         guard name.hasSuffix(".test"), let number = UInt32(name.dropFirst().dropLast(5)) else { return EAI_NONAME }
         if names.fail, Dice.network.chance(300) { return EAI_AGAIN }
-        address.pointee = 0x0A00_0000 + (name.hasPrefix("h") ? 0x100 : 0) + number
+        // Receivers are hNUMBER.test, stores of objects bNUMBER.test, all others origins.
+        address.pointee = 0x0A00_0000 + (name.hasPrefix("h") ? 0x100 : name.hasPrefix("b") ? 0x200 : 0) + number
         return 0
     }
 

@@ -8,6 +8,7 @@ final class Origins: @unchecked Sendable {
     private let simulator: Simulator
     private let network: Network
     private(set) var resources: [Resource] = []
+    private var shared: [Resource] = []
     private let dice = Dice.network
     private var trace: Trace { simulator.trace }
     /// Requests in flight.
@@ -32,8 +33,26 @@ final class Origins: @unchecked Sendable {
             resources.count, length: isLong ? 5_000_000 + dice.below(4_000_000) : length, origin: 1 + dice.below(3),
             validator: odd ? dice.pick([.weak, .date, .none]) : .etag, acceptsRanges: !(odd && dice.chance(300)),
             isGuarded: simulator.plan.has(.challenges) && dice.chance(200))
+        if simulator.plan.has(.sharing) {
+            let stores = Dice.stores
+            resource.reuse.cacheControl = stores.pick([
+                nil, "max-age=2", "max-age=30", "max-age=3600", "no-cache", "no-store", "private, max-age=5",
+            ])
+            resource.reuse.vary = stores.pick([nil, nil, nil, nil, nil, nil, "X-A", "X-A", "X-A", "*"])
+        }
         resources.append(resource)
         return resource
+    }
+
+    /// A resource that several tasks request.
+    func shareResource() -> Resource {
+        let stores = Dice.stores
+        guard stores.chance(700), let known = shared.randomElement(using: stores) else {
+            let resource = makeResource()
+            shared.append(resource)
+            return resource
+        }
+        return known
     }
 
     // MARK: Responses
@@ -115,9 +134,11 @@ final class Origins: @unchecked Sendable {
 
     private func give(_ request: Request, _ resource: Resource, _ connection: Network.Connection) {
         let version = resource.version
-        let bytes = resource.bytes(version)
+        let variant = resource.variant(request.header("x-a").flatMap { Int($0) } ?? 0)
+        let representation = Resource.Representation(version: version, variant: variant)
+        let bytes = resource.bytes(representation)
         var headers: [(String, String)] = [("Content-Type", "application/octet-stream")]
-        let tag = "\"\(resource.number)-\(version)\""
+        let tag = "\"\(resource.number)-\(version)\(variant == 0 ? "" : "-\(variant)")\""
         // No other resource has the same date: a changed URL may continue the bytes of the former one.
         let (minute, second) = (100 + resource.number % 60, 100 + version % 60)
         let date = "Tue, 01 Sep 2026 00:\(String(minute).dropFirst()):\(String(second).dropFirst()) GMT"
@@ -130,7 +151,20 @@ final class Origins: @unchecked Sendable {
         case .none: break
         }
         headers.append(("Accept-Ranges", resource.acceptsRanges ? "bytes" : "none"))
-        if request.header("if-none-match") == tag { return answer(304, headers, body: [], on: connection) }
+        if let control = resource.reuse.cacheControl { headers.append(("Cache-Control", control)) }
+        if let vary = resource.reuse.vary { headers.append(("Vary", vary)) }
+        resource.note(served: representation, at: simulator.now)
+        let isConfirmed =
+            switch resource.validator {
+            case .etag: request.header("if-none-match") == tag
+            case .weak: request.header("if-none-match") == "W/\(tag)"
+            case .date: request.header("if-modified-since") == date
+            case .none: false
+            }
+        if isConfirmed {
+            trace.met("304")
+            return answer(304, headers, body: [], on: connection)
+        }
         let condition = request.header("if-range")
         let matches = condition == nil || condition == tag || condition == date
         guard matches, resource.acceptsRanges, let range = range(request, of: bytes.count), !has(.ranges, 150) else {

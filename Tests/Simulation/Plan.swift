@@ -14,6 +14,17 @@ struct Plan {
         case kills, powerCuts, fatalSignals, fullDisk, writeErrors, syncErrors, clockJumps, delays
         // Of clients.
         case commands, sessions, retries, attachments, bodies, apps
+        // Not faults, but other work: tasks with cache policies for the same resources; contents in a bucket, and objects
+        // as destinations.
+        case sharing, objects
+        // Versions of sets.
+        case sets
+        // Of the store of objects.
+        case storeErrors
+
+        /// Kinds that are drawn from a stream of their own, so that the runs of seeds without them did not change.
+        fileprivate static let ofStores: [Fault] = [.sharing, .objects, .storeErrors, .sets]
+        fileprivate static let ofOthers = allCases.filter { !ofStores.contains($0) }
     }
 
     var seed: UInt64
@@ -24,6 +35,8 @@ struct Plan {
     /// Milliseconds until the faults stop.
     var troubledTime: Int64
     var maximumSteps = 1_000_000
+    /// Bytes that the cache keeps.
+    var cacheCapacity: Int64
 
     /// Draws a plan. A narrower one can be given to shrink a run.
     init(seed: UInt64, without: Set<Fault> = [], clients: Int? = nil, tasks: Int? = nil) {
@@ -32,7 +45,11 @@ struct Plan {
         let isCalm = dice.chance(50)
         faults = []
         // In a fixed order, so that omitting a fault does not change the others.
-        for fault in Fault.allCases where dice.chance(400) && !isCalm { faults.insert(fault) }
+        for fault in Fault.ofOthers where dice.chance(400) && !isCalm { faults.insert(fault) }
+        let stores = Dice.stores
+        for fault in Fault.ofStores where stores.chance(400) { faults.insert(fault) }
+        if isCalm || !faults.contains(.objects) { faults.remove(.storeErrors) }
+        cacheCapacity = Int64(stores.pick([0, 400_000, 1 << 30]))
         let drawn = (clients: 1 + dice.below(4), tasks: 2 + dice.below(10), time: 5_000 + dice.below(60_000))
         faults.subtract(without)
         self.clients = clients ?? drawn.clients
@@ -41,6 +58,9 @@ struct Plan {
     }
 
     func has(_ fault: Fault) -> Bool { faults.contains(fault) }
+
+    /// Whether nothing misbehaves, clients included.
+    var isCalm: Bool { faults.isSubset(of: [.sharing, .objects, .sets]) }
 
     var text: String {
         "clients \(clients), tasks \(tasks), \(troubledTime) ms, "

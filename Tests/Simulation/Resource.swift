@@ -7,8 +7,8 @@ final class Resource: @unchecked Sendable {
     let length: Int
     let origin: Int
     private(set) var version = 1
-    private var contents: [Int: [UInt8]] = [:]
-    private var digests: [Int: [UInt8]] = [:]
+    private var contents: [Representation: [UInt8]] = [:]
+    private var digests: [Representation: [UInt8]] = [:]
     /// The complete bodies of uploads.
     var received: [[UInt8]] = []
     /// A body without a length was cut.
@@ -17,8 +17,25 @@ final class Resource: @unchecked Sendable {
     let acceptsRanges: Bool
     /// Whether it requires a password.
     let isGuarded: Bool
+    /// The rules for the reuse of its responses.
+    var reuse = Reuse()
+    /// When each digest was last sent or confirmed, in milliseconds of the run.
+    private var servedAt: [[UInt8]: Int64] = [:]
 
     enum Validator { case etag, weak, date, none }
+
+    struct Reuse {
+        var cacheControl: String?
+        var vary: String?
+
+        var isNeverStored: Bool { cacheControl == "no-store" || vary == "*" }
+
+        /// In milliseconds; 0 without explicit freshness.
+        var freshness: Int64 {
+            cacheControl?.firstRange(of: "max-age=").flatMap { Int64(cacheControl?[$0.upperBound...] ?? "") }
+                .map { $0 * 1000 } ?? 0
+        }
+    }
 
     init(_ number: Int, length: Int, origin: Int, validator: Validator, acceptsRanges: Bool, isGuarded: Bool) {
         self.number = number
@@ -33,22 +50,38 @@ final class Resource: @unchecked Sendable {
 
     func change() { version += 1 }
 
-    func bytes(_ version: Int) -> [UInt8] {
-        if let known = contents[version] { return known }
-        let bytes = Self.bytes(seed: number &* 1009 &+ version, count: length + (version - 1) * 17)
-        contents[version] = bytes
+    /// The bytes of a version, which may differ with the request's field `X-A`.
+    struct Representation: Hashable {
+        var version: Int
+        var variant = 0
+    }
+
+    func bytes(_ wanted: Representation) -> [UInt8] {
+        if let known = contents[wanted] { return known }
+        let seed = number &* 1009 &+ wanted.version &+ 500_009 &* wanted.variant
+        let bytes = Self.bytes(seed: seed, count: length + (wanted.version - 1) * 17)
+        contents[wanted] = bytes
         return bytes
     }
 
-    func digest(_ version: Int) -> [UInt8] {
-        if let known = digests[version] { return known }
-        let digest = Digest.of(bytes(version))
-        digests[version] = digest
+    func digest(_ wanted: Representation) -> [UInt8] {
+        if let known = digests[wanted] { return known }
+        let digest = Digest.of(bytes(wanted))
+        digests[wanted] = digest
         return digest
     }
 
-    /// The version that has these bytes.
-    func version(of digest: [UInt8]) -> Int? { (1...version).first { self.digest($0) == digest } }
+    /// The variant for a value of `X-A`.
+    func variant(_ value: Int) -> Int { reuse.vary == "X-A" ? value : 0 }
+
+    /// Whether a version for a value of `X-A` has these bytes.
+    func has(digest: [UInt8], variant value: Int) -> Bool {
+        (1...version).contains { self.digest(Representation(version: $0, variant: variant(value))) == digest }
+    }
+
+    func note(served wanted: Representation, at now: Int64) { servedAt[digest(wanted)] = now }
+
+    func lastServed(_ digest: [UInt8]) -> Int64? { servedAt[digest] }
 
     static func bytes(seed: Int, count: Int) -> [UInt8] {
         var state = UInt64(bitPattern: Int64(seed)) &* 0x9E37_79B9_7F4A_7C15 | 1

@@ -161,6 +161,7 @@ struct Dice: RandomNumberGenerator {
     static let network = Dice(csim_network)
     static let clients = Dice(csim_clients)
     static let plan = Dice(csim_plan)
+    static let stores = Dice(csim_stores)
 
     private init(_ stream: csim_stream) { self.stream = Int32(stream.rawValue) }
 

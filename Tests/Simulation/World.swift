@@ -17,6 +17,7 @@ final class World: @unchecked Sendable {
     let network: Network
     let origins: Origins
     let receiver: Receiver
+    let objects: ObjectHost
     private(set) var app = AppID(0)
     private(set) var life: Life
     /// Lives that have ended. They must not be released, which would run code that a crash prevents.
@@ -36,6 +37,7 @@ final class World: @unchecked Sendable {
         network = Network(simulator)
         origins = Origins(simulator, network)
         receiver = Receiver(simulator, network)
+        objects = ObjectHost(simulator, network)
         lane = Lane(simulator, isOfProgram: false)
         life = Life(1, folder: "\(folder)/1", simulator)
     }
@@ -51,6 +53,8 @@ final class World: @unchecked Sendable {
         network.serve = { [self] request, connection in
             if connection.address & 0x100 != 0 {
                 receiver.serve(request, connection)
+            } else if connection.address & 0x200 != 0 {
+                objects.serve(request, connection)
             } else {
                 origins.serve(request, connection)
             }
@@ -88,6 +92,17 @@ final class World: @unchecked Sendable {
         return [UInt8](unsafeUninitializedCapacity: Int(status.st_size)) { buffer, count in
             count = max(0, pread(descriptor, buffer.baseAddress, buffer.count, 0))
         }
+    }
+
+    /// Writes to a file of the simulated disk in place. Returns whether it has a byte.
+    func overwriteFirstByte(of path: String) -> Bool {
+        let descriptor = open("\(life.folder)/\(path)", O_RDWR)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var byte: UInt8 = 0
+        guard pread(descriptor, &byte, 1, 0) == 1 else { return false }
+        byte ^= 0xFF
+        return pwrite(descriptor, &byte, 1, 0) == 1
     }
 
     /// A client may have cancelled every task of the app.
@@ -177,13 +192,24 @@ final class World: @unchecked Sendable {
     /// All sessions are deleted: the janitor removes their rows and files.
     private func checkLeftovers() async throws {
         var left: [String] = []
-        for _ in 0..<60 {
+        let app = app
+        // The store is asked to abort an upload again after up to 43 minutes.
+        // A version that was not received whole is removed after an hour.
+        for _ in 0..<(plan.has(.objects) || plan.has(.sets) ? 900 : 60) {
             await simulator.pause(5000)
             do {
-                let (rows, files) = try await life.call(of: nil) { service, _ in
-                    (try await Leftovers.rows(of: service.store), try await Leftovers.files(of: service.store))
+                let keys = objects.contentKeys
+                let (rows, files, objects) = try await life.call(of: nil) { service, _ in
+                    try await service.emptyCache(of: app, url: nil)
+                    return (
+                        try await Leftovers.rows(of: service.store), try await Leftovers.files(of: service.store),
+                        try await Leftovers.unknown(keys, to: service.store)
+                    )
                 }
-                left = filesLeft().filter { !files.contains($0) } + rows
+                left = filesLeft().filter { !files.contains($0) } + rows + objects
+                // Without an identifier, an upload is found by its time.
+                if !plan.has(.clockJumps) { left += self.objects.uploadKeys }
+                left += self.objects.setKeys
             } catch is Life.Lost { continue }
             if left.isEmpty {
                 trace.met("nothing is left")
@@ -229,6 +255,7 @@ final class World: @unchecked Sendable {
         if plan.has(.names) { network.setNamesFail(true) }
         if plan.has(.fullDisk) { fillDisk() }
         if plan.has(.clockJumps) { jumpClock() }
+        if plan.has(.storeErrors) { objects.refuseSometimes() }
     }
 
     private func planCrash() {

@@ -16,6 +16,7 @@ enum csim_stream {
     csim_network,    // origins and receivers
     csim_clients,    // what clients do
     csim_plan,       // what kind of run this is
+    csim_stores,     // caches and buckets: whether a run has them, and their behaviour
     csim_streams
 };
 
