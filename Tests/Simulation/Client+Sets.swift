@@ -206,6 +206,8 @@ extension Client {
             guard world.simulator.now < deadline else {
                 throw Violation("Liveness: the version \(version.name) is \(version.state).")
             }
+            try await readEvents()
+            try await answerQuestions(kindly: true)
             await world.simulator.pause(5000)
         }
         for version in versions {

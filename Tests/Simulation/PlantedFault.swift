@@ -10,6 +10,7 @@ enum PlantedFault: String, CaseIterable {
     case miscountedSuspension, repeatedNumber
     case droppedEvent, droppedEnd, swappedEvents, keptEvents, wrongLength, keptContent, expiredContent
     case lateRetry, lostRetry, lostBegin, lostAnswer, forgottenQuestion, secondLaunch, unfinishedEnd
+    case keptCacheBytes, strandedFollower, forgottenUpload, keptUpload, droppedSetFile, keptSetVersion
 
     private enum Place {
         case calls(csim_planted_fault)
@@ -35,6 +36,8 @@ enum PlantedFault: String, CaseIterable {
             .database(inEventsAndContents)
         case .lateRetry, .lostRetry, .lostBegin, .lostAnswer, .forgottenQuestion, .secondLaunch, .unfinishedEnd:
             .database(inStates)
+        case .keptCacheBytes, .strandedFollower, .forgottenUpload, .keptUpload, .droppedSetFile, .keptSetVersion:
+            .database(inCachesBucketsAndSets)
         }
     }
 
@@ -172,6 +175,43 @@ enum PlantedFault: String, CaseIterable {
             CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF state ON task \
             WHEN new.state = 'completed' AND new.outcome = 'cancelled' BEGIN \
             UPDATE task SET outcome = 'failed' WHERE id = new.id; END
+            """
+        }
+    }
+
+    private var inCachesBucketsAndSets: StaticString {
+        switch self {
+        case .keptCacheBytes:
+            """
+            CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF bytes ON cache \
+            WHEN new.bytes < old.bytes AND new.app > 0 BEGIN \
+            UPDATE cache SET bytes = old.bytes WHERE app = new.app; END
+            """
+        case .strandedFollower:
+            """
+            CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF stage ON live \
+            WHEN old.stage = 'following' AND new.stage = 'queued' AND new.task % 3 = 0 BEGIN \
+            UPDATE live SET stage = 'following' WHERE task = new.task; END
+            """
+        case .forgottenUpload:
+            """
+            CREATE TRIGGER IF NOT EXISTS planted AFTER INSERT ON bucket_upload BEGIN \
+            DELETE FROM bucket_upload WHERE id = new.id; END
+            """
+        case .keptUpload:
+            """
+            CREATE TRIGGER IF NOT EXISTS planted BEFORE DELETE ON bucket_upload WHEN old.id % 3 = 0 BEGIN \
+            SELECT raise(IGNORE); END
+            """
+        case .droppedSetFile:
+            """
+            CREATE TRIGGER IF NOT EXISTS planted BEFORE INSERT ON set_file WHEN new.path = 'f3' BEGIN \
+            SELECT raise(IGNORE); END
+            """
+        default:
+            """
+            CREATE TRIGGER IF NOT EXISTS planted BEFORE DELETE ON set_version WHEN old.id % 3 = 0 BEGIN \
+            SELECT raise(IGNORE); END
             """
         }
     }
