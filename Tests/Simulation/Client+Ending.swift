@@ -15,7 +15,9 @@ extension Client {
         for task in tasks where task.number == nil && !isInvalidated {
             try note(try await insist("create at last \(task.name)", Self.creating([task.order])), [task])
         }
-        let deadline = world.simulator.now + 1_200_000
+        // A task may need a whole long resource at the session's bandwidth, after all others.
+        let slowness = configuration.bandwidthLimit.map { Int64(tasks.count) * 9_000_000 * 1000 / $0 } ?? 0
+        let deadline = world.simulator.now + 1_200_000 + slowness
         for task in tasks { try await beginNow(task) }
         while true {
             _ = try await insist("resume all") { service, session in

@@ -28,6 +28,7 @@ final class Client: @unchecked Sendable {
     var epoch: Int64?
     var bodies: [(id: String, bytes: [UInt8])] = []
     var set: SetRecord?
+    var mayHaveSet = false
     var versions: [KnownVersion] = []
     /// Paths of destinations that the client has overwritten.
     var scribbled: Set<String> = []

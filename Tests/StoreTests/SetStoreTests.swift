@@ -377,6 +377,16 @@ struct SetStoreTests {
         try await expectSoundLedger(fixture)
     }
 
+    @Test func `A version that is not received whole delays no launch, and its end does not count`() async throws {
+        let draft = try await begin(try await set(), [file("a")])
+        _ = try await sets.handle(.cancel, draft, at: fixture.now)
+        try await expectSoundLedger(fixture)
+        let task = try await fixture.create(fixture.download("/a"), in: session).id
+        _ = try await fixture.claim()
+        try await complete(task)
+        #expect(try await reasons() == [.tasksFinished])
+    }
+
     @Test func `The sets of a deleted app are forgotten before the app is gone`() async throws {
         let set = try await set()
         let version = try await published(set, [file("a")])

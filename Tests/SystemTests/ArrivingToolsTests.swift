@@ -15,7 +15,7 @@ struct ArrivingToolsTests {
     private static let path = "/v1/sessions/s/tasks/1/content?arriving=1"
 
     private func scene() async throws -> Scene {
-        try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.05, "maximumDelay": 0.1]])
+        try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.2]])
     }
 
     private static func url(_ scene: Scene) -> String { "http://127.0.0.1:\(scene.service.port)\(path)" }

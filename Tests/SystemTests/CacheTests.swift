@@ -65,6 +65,26 @@ import Testing
         #expect(scene.origin.requests("/a").count == 1)
     }
 
+    @Test func `A task that fails with its destination leaves no copy for other tasks`() async throws {
+        let root = TemporaryFolder()
+        let scene = try await Scene(
+            ["--files-root", "out=\(root.path)"], configuration: ["requestCachePolicy": "useProtocolCachePolicy"])
+        scene.origin.serve("/a", .generated(seed: 1, length: Self.length))
+        root.write(Array("taken".utf8), to: "taken")
+        var order = task(scene)
+        order["destination"] = ["root": "out", "path": "taken"]
+        expect(try await scene.api.post("/v1/sessions/s/tasks", order), 201)
+        #expect(try await scene.completed(1)["error"]["code"] == -3000)
+        #expect(readFile(root.file("taken")) == Array("taken".utf8))
+        try await eventually("no file is left") {
+            filesBelow(scene.service.data.file("data/contents")).isEmpty
+                && filesBelow(scene.service.data.file("data/partial")).isEmpty
+        }
+        // The next task for the same file is not affected.
+        expect(try await scene.api.post("/v1/sessions/s/tasks", task(scene)), 201)
+        #expect(try await scene.completed(2)["outcome"] == "succeeded")
+    }
+
     @Test func `Two hundred concurrent tasks fetch a file once from the origin, through kills`() async throws {
         let scene = try await Scene(configuration: [
             "requestCachePolicy": "useProtocolCachePolicy", "retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.2],

@@ -74,7 +74,8 @@ extension Store.Sets {
         let state = row.version.state.after(event)
         guard state != row.version.state else { return }
         let session = try log(of: row.version, transaction)
-        let change = (state.isInFlight ? 1 : 0) - (row.version.state.isInFlight ? 1 : 0)
+        // A version that was not received whole is not counted.
+        let change = row.isReceived ? (state.isInFlight ? 1 : 0) - (row.version.state.isInFlight ? 1 : 0) : 0
         session?.book.versionsInFlight += Int64(change)
         if change != 0 { session?.isChanged = true }
         try db.execute(

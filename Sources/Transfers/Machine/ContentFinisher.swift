@@ -114,21 +114,14 @@ struct ContentFinisher: Sendable {
         _ task: ClaimedTask, _ outcome: Outcome, _ source: Judgement.ContentSource, isOnlyForOthers: Bool
     ) async throws -> NewContent? {
         guard isOnlyForOthers || moves(task.specification, outcome) else { return nil }
-        let shared = folder.sharedContent(task.id.rawValue)
         switch source {
         case .bytes(let bytes, let digest):
             return NewContent(
                 storage: .bytes(bytes), length: Int64(bytes.count),
                 digest: ContentDigest(algorithm: .sha256, value: digest.hexadecimal))
         case .partialFile(let length, let digest) where !digest.isEmpty:
-            let partial = folder.partial(task.id.rawValue)
-            if isOnlyForOthers {
-                try await folder.move(partial, to: shared)
-            } else {
-                try await folder.copy(partial, to: shared)
-            }
             return NewContent(
-                storage: .file(shared), length: length,
+                storage: try await store(partialOf: task, isOnlyForOthers: isOnlyForOthers), length: length,
                 digest: ContentDigest(algorithm: .sha256, value: digest.hexadecimal))
         case .stored(let stored):
             return NewContent(
@@ -136,6 +129,30 @@ struct ContentFinisher: Sendable {
                 digest: ContentDigest(algorithm: .sha256, value: stored.digest))
         case .none, .existingFile, .partialFile, .object: return nil
         }
+    }
+
+    /// Stores the bytes of a partial file where the service keeps its contents.
+    private func store(partialOf task: ClaimedTask, isOnlyForOthers: Bool) async throws -> NewContent.Storage {
+        let partial = folder.partial(task.id.rawValue)
+        guard let contents = settings.contents else {
+            let shared = folder.sharedContent(task.id.rawValue)
+            if isOnlyForOthers {
+                try await folder.move(partial, to: shared)
+            } else {
+                try await folder.copy(partial, to: shared)
+            }
+            return .file(shared)
+        }
+        let object = try await contents.put(
+            folder.open(partial), as: contents.newKey(of: task.id), of: task.id, store, folder.disk)
+        if isOnlyForOthers { try await folder.remove(partial) }
+        return .object(object.key)
+    }
+
+    /// Removes a content that no commit will refer to, because its task has failed.
+    func discard(contentForOthers content: NewContent) async throws {
+        // An object has a row, with which it is removed.
+        if case .file(let path) = content.storage { try await folder.remove(path) }
     }
 
     /// The SHA-256 of a file that was complete before the response came.

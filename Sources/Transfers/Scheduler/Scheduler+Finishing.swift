@@ -27,11 +27,12 @@ extension Scheduler {
         let (now, jitter) = (clock.now, Double.random(in: 0..<1))
         turn.errands.append { [self, settlement] in
             var settlement = settlement
+            var shared: NewContent?
             do {
-                let shared =
-                    finish.sharing == nil
-                    ? nil
-                    : try await finisher.contentForOthers(transfer.task, outcome, source, isOnlyForOthers: false)
+                if finish.sharing != nil {
+                    shared = try await finisher.contentForOthers(
+                        transfer.task, outcome, source, isOnlyForOthers: false)
+                }
                 settlement.verdict = try await finisher.finish(transfer.task, outcome, taskResult, source)
                 settlement.landing = finish.landing(of: settlement.verdict, shared)
             } catch is DigestMismatch where source.isStored {
@@ -55,7 +56,17 @@ extension Scheduler {
             }
             settlement.leavesPartialFile =
                 source.isStored ? transfer.hasPartialFile : !settlement.verdict.hasMovedFile
+            if settlement.landing == nil, let shared { await discard(shared, finisher, transfer.name) }
             handIn(settlement)
+        }
+    }
+
+    private nonisolated func discard(_ content: NewContent, _ finisher: ContentFinisher, _ name: TaskName) async {
+        do {
+            try await finisher.discard(contentForOthers: content)
+        } catch {
+            // The next start removes the file.
+            log.of(name).warning("a content for other tasks could not be removed", ("error", "\(error)"))
         }
     }
 
