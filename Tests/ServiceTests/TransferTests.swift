@@ -106,6 +106,22 @@ struct TransferTests {
         #expect(Self.feed(&stopped, .consulted(.load(confirming: nil, leads: true))) == "ready settle")
     }
 
+    @Test func `A stored object is confirmed only for a task that can use it`() throws {
+        let stored = StoredResponse(
+            row: 1, cached: CachedResponse(), length: 100_000, digest: "ab",
+            storage: .objects([StoredObject(key: "k", length: 100_000)]))
+        for hasDestination in [false, true] {
+            var transfer = try Self.transfer {
+                $0.request.cachePolicy = .reloadRevalidatingCacheData
+                if hasDestination { $0.destination = Destination(root: "r", path: "p", replace: false) }
+            }
+            _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
+            transfer.attempt.reuse = Reuse(key: CacheKey())
+            #expect(Self.feed(&transfer, .consulted(.load(confirming: stored, leads: true))) == "asking start")
+            #expect((transfer.attempt.reuse?.stored == nil) == hasDestination)
+        }
+    }
+
     @Test func `Interrupted segments resume after the store was consulted`() throws {
         var progress = TaskProgress()
         let record = SegmentRecord {

@@ -277,6 +277,19 @@ struct SetStoreTests {
         try await expectSoundLedger(fixture)
     }
 
+    @Test func `Equal files of a version are freed together`() async throws {
+        let version = try await make(try await set(), [file("a"), file("b"), file("c")], named: "1")
+        let tasks = try await start(version)
+        for (path, digest) in ["a": "ab", "b": "ab", "c": "cd"] {
+            try await completeLarge(#require(tasks[path]), digest: digest)
+        }
+        for task in tasks.values { _ = try await fixture.store.files.claimContent(of: task, at: fixture.now) }
+        try await expectSoundLedger(fixture)
+        _ = try await sets.handle(.cancel, version.id, at: fixture.now)
+        #expect(try await Set(sets.remove(version.id, limit: 10, at: fixture.now).1.filesToRemove).count == 2)
+        try await expectSoundLedger(fixture)
+    }
+
     @Test func `Versions beyond those to keep are retired after their grace`() async throws {
         let set = try await set {
             $0.keep = 1

@@ -296,15 +296,24 @@ extension Store.Sets {
         ) { try Removed($0) }
         try transaction.db.executeAll(
             "DELETE FROM set_file WHERE version = ?1 AND path = ?2", files.map { [version.rawValue, $0.path] })
-        for file in files { try free(file, of: version, transaction) }
+        var freed: Set<StoredPlace> = []
+        for file in files {
+            let isFreed = file.kept.map { $0.place.isShared && !freed.insert($0.place).inserted } ?? false
+            try free(file, of: version, isFreed: isFreed, transaction)
+        }
         return files.count == limit
     }
 
     /// Frees the bytes to which the row of a file referred.
-    private func free(_ file: Removed, of version: SetVersionID, _ transaction: Transaction) throws {
+    ///
+    /// - Parameter isFreed: Whether the bytes were freed for another row that is gone, too.
+    private func free(
+        _ file: Removed, of version: SetVersionID, isFreed: Bool = false, _ transaction: Transaction
+    ) throws {
         guard let kept = file.kept else { return }
         transaction.change(version) { $0.count(-1, isReused: kept.isReused, length: kept.length) }
         transaction.addStored(-kept.length, app: kept.app)
+        if isFreed { return transaction.change(cacheOf: kept.app) { $0.sharedBytes -= kept.length } }
         try store.files.release(kept.place, kept.length, of: kept.app, transaction)
     }
 }

@@ -93,7 +93,8 @@ struct ContentFinisher: Sendable {
         switch stored.storage {
         case .bytes(let bytes): try await folder.write(bytes, to: partial)
         case .file(let path): try await folder.copy(path, to: partial)
-        case .objects: return .interrupted(task.progress)
+        // The machine serves no such task with an object.
+        case .objects: return .interrupted(task.progress.avoidingCache)
         }
         return try await move(partial, to: destination, task, result, length: stored.length, digest: digest)
     }

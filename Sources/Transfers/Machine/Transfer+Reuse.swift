@@ -72,8 +72,9 @@ extension Transfer {
         case _ where stop != nil: return [.settle(Settlement(task: id, .interrupted(progress)))]
         case .gone: return [.settle(Settlement(task: id, .interrupted(progress)))]
         case .load(let stored, let leads):
+            let usable = stored.flatMap { attempt.resuming == nil && canServe($0) ? $0 : nil }
             attempt.reuse?.leads = leads
-            attempt.reuse?.stored = attempt.resuming == nil ? stored : nil
+            attempt.reuse?.stored = usable
             return progress.kept.segments == nil ? start(world) : [.find]
         case .use(let stored, _) where !canServe(stored): return start(world)
         case .use(let stored, let status): return serve(stored, status, world)
