@@ -83,6 +83,33 @@ import Testing
         // The next task for the same file is not affected.
         expect(try await scene.api.post("/v1/sessions/s/tasks", task(scene)), 201)
         #expect(try await scene.completed(2)["outcome"] == "succeeded")
+        // Neither does a task that gets a copy of the stored bytes leave one.
+        expect(try await scene.api.post("/v1/sessions/s/tasks", order), 201)
+        #expect(try await scene.completed(3)["error"]["code"] == -3000)
+        try await eventually("no partial file is left") {
+            filesBelow(scene.service.data.file("data/partial")).isEmpty
+        }
+    }
+
+    @Test func `The copy for other tasks goes to the bucket of contents, which all nodes read`() async throws {
+        let (store, root, gate) = (try ObjectStore(), TemporaryFolder(), Gate())
+        let scene = try await Scene(
+            store.contents + ["--files-root", "out=\(root.path)"],
+            configuration: ["requestCachePolicy": "useProtocolCachePolicy"], environment: SeaweedFS.environment)
+        scene.origin.serve(
+            "/a", .generated(seed: 1, length: Self.length), always: [.holdBody(after: Self.length / 2, gate)])
+        var order = task(scene)
+        order["destination"] = ["root": "out", "path": "a"]
+        expect(try await scene.api.post("/v1/sessions/s/tasks", order), 201)
+        try await scene.origin.waitForRequests(1)
+        expect(try await scene.api.post("/v1/sessions/s/tasks", task(scene)), 201)
+        try await eventually("task 2 follows") { try await scene.task(2)["waitingFor"][0]["kind"] == "sameTransfer" }
+        gate.open()
+        for number in 1...2 { #expect(try await scene.completed(number)["outcome"] == "succeeded") }
+        #expect(filesBelow(scene.service.data.file("data/contents")).isEmpty)
+        #expect(store.objects.values.map(\.bytes.count) == [Self.length])
+        #expect(readFile(root.file("a")) == Content.bytes(seed: 1, length: Self.length))
+        #expect(scene.origin.requests("/a").count == 1)
     }
 
     @Test func `Two hundred concurrent tasks fetch a file once from the origin, through kills`() async throws {

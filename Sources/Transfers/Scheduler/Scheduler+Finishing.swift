@@ -54,8 +54,9 @@ extension Scheduler {
                         after: LocalFault(storing: error), unfinished, of: transfer, jitter, at: now)
                 }
             }
-            settlement.leavesPartialFile =
-                source.isStored ? transfer.hasPartialFile : !settlement.verdict.hasMovedFile
+            // Stored bytes are copied into the partial file only for a destination.
+            let isUnused = source.isStored && transfer.specification.destination == nil
+            settlement.leavesPartialFile = isUnused ? transfer.hasPartialFile : !settlement.verdict.hasMovedFile
             if settlement.landing == nil, let shared { await discard(shared, finisher, transfer.name) }
             handIn(settlement)
         }
