@@ -11,8 +11,8 @@ on_the_engine+='|Node|Question|SharedQuestion|Refresh|Resume|Session|SetSource|T
 on_three_nodes='App|Cache|Kill|Launch|Question|Refresh|Session|Set'
 # Suites with a test that takes a minute by itself: they begin at once, beside the others.
 slow='Cluster|Egress|LaunchStorm'
-# What three nodes do at length, and their storm, is left to the longer run.
-longer='ClusterStorm|ClusterTrouble'
+# What three nodes do at length, their storm, and other programs beside kills are left to the longer run.
+longer='ClusterStorm|ClusterTrouble|ArrivingTools'
 
 # The filter that takes the suites of a part, or those that are named: of PART [SUITE|SUITE…]
 of() { echo "^($1)Tests\.${2:+($2)Tests/}"; }
