@@ -22,6 +22,12 @@ struct ArrivingToolsTests {
 
     private static func has(_ program: String) -> Bool { access("/usr/bin/\(program)", X_OK) == 0 }
 
+    /// A range of the content, more often near its beginning, which arrives first.
+    private static func range(_ random: inout SeededRandom) -> (start: Int, end: Int) {
+        let start = Int.random(in: 0..<(size >> Int.random(in: 0...4, using: &random)), using: &random)
+        return (start, min(size, start + Int.random(in: 1...1 << 20, using: &random)))
+    }
+
     /// Kills the service again and again while `read` runs in a loop.
     ///
     /// - Returns: The number of reads.
@@ -60,8 +66,7 @@ struct ArrivingToolsTests {
         try await scene.download("/a")
         let (whole, tags) = (Locked(0), Locked<Swift.Set<String>>([]))
         let reads = try await readBesideKills(scene) { random in
-            let start = Int.random(in: 0..<Self.size, using: &random)
-            let end = min(Self.size, start + Int.random(in: 1...4 << 20, using: &random))
+            let (start, end) = Self.range(&random)
             let headers = [("Range", "bytes=\(start)-\(end - 1)"), ("Prefer", "wait=2")]
             // Without the service there is no connection.
             guard let reader = try? await scene.api.begin("GET", Self.path, headers: headers).follow() else { return }
@@ -87,8 +92,7 @@ struct ArrivingToolsTests {
         try await scene.download("/a")
         let whole = Locked(0)
         _ = try await readBesideKills(scene) { random in
-            let start = Int.random(in: 0..<Self.size, using: &random)
-            let end = min(Self.size, start + Int.random(in: 1...4 << 20, using: &random))
+            let (start, end) = Self.range(&random)
             let file = folder.file("part")
             unlink(file)
             let isComplete =

@@ -94,6 +94,15 @@ import Testing
         #expect(files.map { $0["path"].string } == ["a.txt", "e/b.txt"])
     }
 
+    @Test func `A page of a hub's list beyond 16 MiB fails the version`() async throws {
+        let scene = try await Scene(configuration: ["retryPolicy": "apple"])
+        try await scene.makeSet()
+        scene.origin.serve("/api/models/o/n/revision/main", .generated(seed: 1, length: 16 << 20 + 1))
+        try await scene.create("1", source: hub(scene.origin))
+        let failed = try await scene.version("1", is: "failed")
+        #expect(failed["failures"][0]["detail"].string?.contains("longer than allowed") == true, "\(failed)")
+    }
+
     @Test func `A manifest of the service is the source of another set`() async throws {
         let scene = try await Scene()
         try await scene.makeSet()

@@ -8,8 +8,8 @@ import Transfers
 /// From the source of a version to its files.
 extension Service {
     private static let tasksAtOnce = 500
-    /// The maximum length of a list of files.
-    private static let longestList: Int64 = 64 << 20
+    /// The maximum length of a list of files, and of a page of a hub's list, which is parsed as a whole.
+    private static let (longestList, longestPage): (Int64, Int64) = (64 << 20, 16 << 20)
     /// The pause before tasks are created for which the app has no room yet.
     private static let pauseForRoom = Duration.seconds(5)
 
@@ -87,7 +87,8 @@ extension Service {
         specification.group = standing.version.publicId
         specification.taskDescription = "List of files of the set \(standing.set.name)"
         specification.priority = 1
-        specification.maximumContentLength = Self.longestList
+        let isPage = standing.version.source?.kind == .huggingface
+        specification.maximumContentLength = isPage ? Self.longestPage : Self.longestList
         try await create([(nil, specification)], standing)
     }
 
