@@ -126,6 +126,8 @@ extension Client {
         // Written by the check of another task with this destination.
         guard !scribbled.contains(destination.path) else { return }
         let bytes = world.file("root/\(destination.path)")
+        // The log says that the folder could not be synced, and that a power cut may undo the move.
+        if bytes == nil, plan.has(.syncErrors), plan.has(.powerCuts) { return }
         if outcome == .succeeded {
             guard let bytes, isUnknown || task.has(digest: Digest.of(bytes)) else {
                 throw Violation(
