@@ -8,7 +8,7 @@ parts=('Service|Launches' API Store 'Core|Base|Wire|WireMapping|TestSupport|Fuzz
 on_the_engine='Acceptance|App|Body|Cache|Contents|Crash|Endurance|Event|Kill|KillPoint|Launch|LaunchStorm|MasterKey|Metrics'
 on_the_engine+='|Node|Question|SharedQuestion|Refresh|Resume|Session|SetSource|Task|Upload|UploadKill'
 # Suites that are told on three nodes as well.
-on_three_nodes='App|Cache|Kill|Launch|Question|Refresh|Session|Set'
+on_three_nodes='App|Cache|Kill|Launch|Question|Refresh|Session|Set|SetSource'
 # Suites with a test that takes a minute by itself: they begin at once, beside the others.
 slow='Cluster|Egress|LaunchStorm'
 # What three nodes do at length, their storm, and other programs beside kills are left to the longer run.

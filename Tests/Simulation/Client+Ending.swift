@@ -110,14 +110,8 @@ extension Client {
         if let destination = task.order.specification.destinationObject {
             return try checkDestination(task, destination, found)
         }
-        guard outcome == .succeeded, task.isDownload, let content = found.content, !content.isExpired, !task.isClaimed
-        else { return }
-        let bytes = try await insist("read \(task.name)", Self.reading(found))
-        guard Digest.of(bytes).hexadecimal == content.digest.value || content.digest.algorithm != .sha256 else {
-            throw Violation(
-                "The bytes of \(task.name) are not those of its digest: \(bytes.count) of \(content.length).")
-        }
-        trace.met("content compared")
+        guard outcome == .succeeded, let content = readable(task, found) else { return }
+        try compare(try await insist("read \(task.name)", Self.reading(found)), with: content, of: task)
     }
 
     func checkDestination(_ task: KnownTask, _ destination: Destination, _ found: TaskRecord) throws {
@@ -126,8 +120,7 @@ extension Client {
         // Written by the check of another task with this destination.
         guard !scribbled.contains(destination.path) else { return }
         let bytes = world.file("root/\(destination.path)")
-        // The log says that the folder could not be synced, and that a power cut may undo the move.
-        if bytes == nil, plan.has(.syncErrors), plan.has(.powerCuts) { return }
+        if bytes == nil, plan.has(.powerCuts), trace.counts[Life.unsyncedMove] != nil { return }
         if outcome == .succeeded {
             guard let bytes, isUnknown || task.has(digest: Digest.of(bytes)) else {
                 throw Violation(

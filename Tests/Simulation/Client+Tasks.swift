@@ -111,14 +111,23 @@ extension Client {
 
     /// Reads the content of a task, and compares it with its digest.
     func compare(_ task: KnownTask, _ found: TaskRecord) async throws {
-        guard task.isDownload, let content = found.content, !content.isExpired, !task.isClaimed else { return }
+        guard let content = readable(task, found) else { return }
         let bytes: [UInt8]?
         do {
             bytes = try await attempt("read \(task.name)", Self.reading(found))
         } catch DomainError.contentExpired where task.isClaimed || plan.has(.clockJumps) {
             return
         }
-        guard let bytes else { return }
+        if let bytes { try compare(bytes, with: content, of: task) }
+    }
+
+    /// The content of a download that can be read.
+    func readable(_ task: KnownTask, _ found: TaskRecord) -> ContentRecord? {
+        guard task.isDownload, !task.isClaimed, let content = found.content, !content.isExpired else { return nil }
+        return content
+    }
+
+    func compare(_ bytes: [UInt8], with content: ContentRecord, of task: KnownTask) throws {
         guard content.digest.algorithm != .sha256 || Digest.of(bytes).hexadecimal == content.digest.value else {
             throw Violation(
                 "The bytes of \(task.name) are not those of its digest: \(bytes.count) of \(content.length).")

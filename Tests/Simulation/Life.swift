@@ -23,6 +23,9 @@ final class Life: @unchecked Sendable {
     private let trace: Trace
     private let plan: Plan
 
+    /// The log's announcement that a power cut may undo the move of a file to its destination.
+    static let unsyncedMove = "a power cut may undo the move"
+
     /// The response to a call was lost with the program, or the program does not run.
     struct Lost: Error {}
 
@@ -49,6 +52,7 @@ final class Life: @unchecked Sendable {
 
     private func run() async throws {
         let log = Log(level: .info, format: .text) { [trace] line in
+            if String(decoding: line, as: UTF8.self).contains(Self.unsyncedMove) { trace.met(Self.unsyncedMove) }
             trace.note("log \(String(decoding: line, as: UTF8.self).dropFirst(25).filter { $0 != "\n" })")
         }
         var settings = ServiceSettings(

@@ -47,10 +47,12 @@ extension Scene {
 
     /// Waits until a version has a state and returns it.
     @discardableResult
-    func version(_ version: String, is state: String, in set: String = "m") async throws -> JSON {
+    func version(
+        _ version: String, is state: String, in set: String = "m", within limit: Duration = .seconds(60)
+    ) async throws -> JSON {
         var last = JSON.null
         do {
-            return try await eventually("version \(version) is \(state)") { () -> JSON? in
+            return try await eventually("version \(version) is \(state)", within: limit) { () -> JSON? in
                 last = try await api.get("/v1/sets/\(set)/versions/\(version)").json
                 return last["state"].string == state ? last : .none
             }

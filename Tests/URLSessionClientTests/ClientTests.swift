@@ -87,7 +87,8 @@ struct ClientTests {
         let client = Client(url: try #require(URL(string: origin.url("/"))), key: "dev")
         let (rounds, readers, ended) = (40, 8, Locked(0))
         for round in 1...rounds {
-            for _ in 0..<readers {
+            let before = origin.requests.count
+            for number in 0..<readers {
                 let reader = Task {
                     for try await _ in client.stream(of: "s") {}
                 }
@@ -95,8 +96,9 @@ struct ClientTests {
                     _ = await reader.result
                     ended.withLock { $0 += 1 }
                 }
-                startThread {
-                    usleep(UInt32.random(in: 0...10_000))
+                // Before, between and after the requests of this reader and of the others.
+                Task {
+                    _ = try? await origin.waitForRequests(before + number)
                     reader.cancel()
                 }
             }

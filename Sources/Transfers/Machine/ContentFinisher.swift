@@ -64,10 +64,8 @@ struct ContentFinisher: Sendable {
             return try await move(partial, to: destination, task, result, length: length, digest: record)
         }
         if let contents = settings.contents {
-            let object = try await contents.put(
-                folder.open(partial), as: contents.newKey(of: task.id), of: task.id, store, folder.disk)
-            return .completed(
-                outcome, result, NewContent(storage: .object(object.key), length: length, digest: record))
+            let storage = try await putObject(partialOf: task, into: contents)
+            return .completed(outcome, result, NewContent(storage: storage, length: length, digest: record))
         }
         let path = folder.content(task.id.rawValue)
         try await folder.move(partial, to: path)
@@ -144,9 +142,17 @@ struct ContentFinisher: Sendable {
             }
             return .file(shared)
         }
-        let object = try await contents.put(
-            folder.open(partial), as: contents.newKey(of: task.id), of: task.id, store, folder.disk)
+        let storage = try await putObject(partialOf: task, into: contents)
         if isOnlyForOthers { try await folder.remove(partial) }
+        return storage
+    }
+
+    private func putObject(
+        partialOf task: ClaimedTask, into contents: ContentsBucket
+    ) async throws -> NewContent.Storage {
+        let object = try await contents.put(
+            folder.open(folder.partial(task.id.rawValue)), as: contents.newKey(of: task.id), of: task.id, store,
+            folder.disk)
         return .object(object.key)
     }
 
