@@ -319,6 +319,16 @@ void csim_plan_crash(enum csim_crash kind, int64_t count) {
 
 // MARK: Calls
 
+// Whether a file lies in the folder, by its path: files elsewhere belong to other machines.
+static int is_within(int descriptor) {
+    char link[64], path[600];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t count = readlink(link, path, sizeof path - 1);
+    path[count < 0 ? 0 : count] = 0;
+    size_t length = strlen(folder);
+    return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == 0);
+}
+
 static struct file *ours(int descriptor) {
     if (!csim_is_on() || descriptor < 0 || descriptor >= descriptors || !folder[0]) return NULL;
     if (known[descriptor] == 0) {
@@ -326,6 +336,7 @@ static struct file *ours(int descriptor) {
         known[descriptor] = 1;
         if (fstat(descriptor, &status) != 0 || status.st_dev != device) return NULL;
         if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return NULL;
+        if (!is_within(descriptor)) return NULL;
         known[descriptor] = status.st_ino;
         if (!find(status.st_ino)) make(status.st_ino, S_ISDIR(status.st_mode));
     }

@@ -24,6 +24,7 @@ void csim_reset_threads(void);
 void csim_reset_timers(void);
 void csim_reset_network(void);
 void csim_reset_disk(void);
+void csim_reset_server(void);
 
 void csim_network_closes(int descriptor);
 void csim_disk_closes(int descriptor);

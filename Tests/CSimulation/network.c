@@ -210,6 +210,7 @@ EXPORT void freeaddrinfo(struct addrinfo *list) { free(list); }
 // MARK: The end of a process
 
 void csim_bury(void) {
+    csim_reset_server();
     // Descriptors of the process: everything but the standard ones and the pipe to the parent.
     for (int descriptor = 4; descriptor < descriptors; descriptor++) syscall(SYS_close, descriptor);
     csim_reset_network();

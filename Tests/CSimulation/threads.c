@@ -2,6 +2,7 @@
 // descriptors, for a time, or for the end of another thread.
 #include "internal.h"
 #include <dlfcn.h>
+#include <link.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,7 +11,7 @@
 #include <time.h>
 #include <ucontext.h>
 
-enum { capacity = 512, stack_size = 1 << 20 };
+enum { capacity = 512, stack_size = 1 << 20, local_size = 256 };
 
 enum stage { unused, runnable, waiting, polling, ended };
 
@@ -25,6 +26,7 @@ struct thread {
     int64_t deadline;   // of a wait
     int64_t earliest;   // a runnable thread does not go on before
     int epoll, is_dirty, has_timed_out;
+    char locals[local_size];
 };
 
 static struct thread threads[capacity];
@@ -44,6 +46,40 @@ static int is_of_program(const void *address) {
 int csim_is_on_thread(void) { return current != NULL; }
 const char *csim_thread_name(int number) { return threads[number].name; }
 void csim_set_delays(int permille, int64_t longest) { delay_permille = permille, longest_delay = longest; }
+
+// MARK: Variables of each thread
+
+// The blocks of Swift's runtime: the running task, its executor, and the accesses under way. All are zero at first.
+static struct { char *address; size_t size; } blocks[8];
+static int block_count = -1;
+
+static int add_block(struct dl_phdr_info *library, size_t size, void *total) {
+    (void)size;
+    if (!library->dlpi_tls_data || !strstr(library->dlpi_name, "libswift")) return 0;
+    for (int index = 0; index < library->dlpi_phnum; index++) {
+        if (library->dlpi_phdr[index].p_type != PT_TLS) continue;
+        blocks[block_count].address = library->dlpi_tls_data;
+        blocks[block_count].size = library->dlpi_phdr[index].p_memsz;
+        *(size_t *)total += blocks[block_count++].size;
+    }
+    return 0;
+}
+
+// Exchanges the variables with a copy.
+static void exchange_locals(char *copy) {
+    if (block_count < 0) {
+        size_t total = block_count = 0;
+        dl_iterate_phdr(add_block, &total);
+        if (total > local_size) csim_fail("variables of threads", "too large");
+    }
+    for (int index = 0; index < block_count; index++) {
+        char before[local_size];
+        memcpy(before, blocks[index].address, blocks[index].size);
+        memcpy(blocks[index].address, copy, blocks[index].size);
+        memcpy(copy, before, blocks[index].size);
+        copy += blocks[index].size;
+    }
+}
 
 // MARK: Changing threads
 
@@ -67,7 +103,9 @@ void csim_run_thread(int number) {
     struct thread *caller = current;
     ucontext_t before = outside;
     current = thread;
+    exchange_locals(thread->locals);
     swapcontext(&outside, &thread->context);
+    exchange_locals(thread->locals);
     outside = before;
     current = caller;
     if (thread->stage == ended && thread->stack) {
@@ -285,13 +323,38 @@ EXPORT int pthread_cond_broadcast(pthread_cond_t *condition) {
     return wake(condition, 1);
 }
 
+// Suspends the calling thread until a descriptor is readable, or the time.
+static void wait_for_descriptor(int descriptor, int64_t deadline) {
+    current->stage = polling;
+    current->epoll = descriptor;
+    current->is_dirty = 1;
+    current->deadline = deadline;
+    leave();
+}
+
+// Waits for the server of a shared store. What is not on a thread, as at the start, lets the others run meanwhile.
+EXPORT int poll(struct pollfd *list, nfds_t count, int timeout) {
+    struct timespec zero = {0, 0}, time = {timeout / 1000, timeout % 1000 * 1000000L};
+    if (!csim_is_on()) return (int)syscall(SYS_ppoll, list, count, timeout < 0 ? NULL : &time, NULL, 0);
+    int64_t deadline = timeout < 0 ? NEVER : csim_now() + (int64_t)timeout * 1000000;
+    int found = (int)syscall(SYS_ppoll, list, count, &zero, NULL, 0);
+    if (found != 0 || timeout == 0) return found;
+    if (count != 1) csim_fail("poll", "several descriptors");
+    if (current) wait_for_descriptor(list->fd, deadline);
+    while (!current && (found = (int)syscall(SYS_ppoll, list, 1, &zero, NULL, 0)) == 0 && csim_now() < deadline) {
+        int numbers[capacity], count, sessions = csim_ready_sessions(numbers);
+        int64_t next = csim_next_service() < csim_next_wakeup() ? csim_next_service() : csim_next_wakeup();
+        if (sessions > 0) csim_serve(numbers[csim_below(csim_order, (uint64_t)sessions)]);
+        else if ((count = csim_ready_threads(numbers, capacity)) > 0)
+            csim_run_thread(numbers[csim_below(csim_order, (uint64_t)count)]);
+        else csim_advance(next < deadline ? next : deadline);
+    }
+    return (int)syscall(SYS_ppoll, list, 1, &zero, NULL, 0);
+}
+
 EXPORT int epoll_wait(int epoll, struct epoll_event *events, int limit, int timeout) {
     if (current && timeout != 0) {
-        current->stage = polling;
-        current->epoll = epoll;
-        current->is_dirty = 1;
-        current->deadline = timeout < 0 ? NEVER : csim_now() + (int64_t)timeout * 1000000;
-        leave();
+        wait_for_descriptor(epoll, timeout < 0 ? NEVER : csim_now() + (int64_t)timeout * 1000000);
         timeout = 0;
     }
     int count = (int)syscall(SYS_epoll_pwait, epoll, events, limit, timeout, NULL, 8);

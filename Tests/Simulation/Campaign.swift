@@ -29,6 +29,7 @@ struct Campaign {
 
     /// The restrictions of a seed's run.
     struct Narrowing {
+        var with: Set<Plan.Fault> = []
         var without: Set<Plan.Fault> = []
         var clients: Int?
         var tasks: Int?
@@ -37,9 +38,11 @@ struct Campaign {
     private func number(_ name: String) -> Int? { options[name].flatMap { Int($0) } }
 
     private var narrowing: Narrowing {
-        let names = (options["without"] ?? "").split(separator: ",").map(String.init)
+        func faults(_ option: String) -> Set<Plan.Fault> {
+            Set((options[option] ?? "").split(separator: ",").map(String.init).compactMap(Plan.Fault.init))
+        }
         return Narrowing(
-            without: Set(names.compactMap(Plan.Fault.init)), clients: number("clients"), tasks: number("tasks"))
+            with: faults("with"), without: faults("without"), clients: number("clients"), tasks: number("tasks"))
     }
 
     func run() -> Int32 {
@@ -146,6 +149,9 @@ struct Campaign {
         }
         for line in best.lines.suffix(60) { print("    \(line)") }
         var words = "    repeat: simulate --seed \(seed)"
+        if !narrowing.with.isEmpty {
+            words += " --with \(narrowing.with.map(\.rawValue).sorted().joined(separator: ","))"
+        }
         if !narrowing.without.isEmpty {
             words += " --without \(narrowing.without.map(\.rawValue).sorted().joined(separator: ","))"
         }
@@ -231,7 +237,8 @@ struct Campaign {
         let planted = options["plant"].flatMap(PlantedFault.init)
         planted?.plant()
         let plan = Plan(
-            seed: UInt64(seed), without: narrowing.without, clients: narrowing.clients, tasks: narrowing.tasks)
+            seed: UInt64(seed), with: narrowing.with, without: narrowing.without, clients: narrowing.clients,
+            tasks: narrowing.tasks)
         let world = World(
             plan: plan, planted: planted, folder: folder, printsAll: options["verbose"] != nil && !isQuiet)
         var violation: String?

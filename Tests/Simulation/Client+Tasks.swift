@@ -72,7 +72,7 @@ extension Client {
                 specification.expectedDigest = ContentDigest(
                     algorithm: .sha256, value: (expectsOther ? Digest.of([1]) : resource.digest(first)).hexadecimal)
             }
-            if dice.chance(150) {
+            if dice.chance(150), !plan.has(.nodes) {
                 specification.destination = Destination(
                     root: "root", path: "d\(number)/f\(lastTask)", replace: dice.chance(500))
             } else if plan.has(.objects), Dice.stores.chance(200) {

@@ -2,6 +2,7 @@ import Base
 import CSimulation
 import Core
 import Launches
+import SQL
 import Service
 import Store
 import TransferEngine
@@ -13,6 +14,8 @@ final class Life: @unchecked Sendable {
     enum State: Equatable { case starting, serving, dead }
 
     let number: Int
+    /// The name of the node; `nil` if the store is a file.
+    let node: String?
     let folder: String
     let lane: Lane
     private(set) var state = State.starting
@@ -29,8 +32,9 @@ final class Life: @unchecked Sendable {
     /// The response to a call was lost with the program, or the program does not run.
     struct Lost: Error {}
 
-    init(_ number: Int, folder: String, _ simulator: Simulator) {
+    init(_ number: Int, node: String?, folder: String, _ simulator: Simulator) {
         self.number = number
+        self.node = node
         self.folder = folder
         lane = Lane(simulator, isOfProgram: true)
         trace = simulator.trace
@@ -71,7 +75,7 @@ final class Life: @unchecked Sendable {
         }
         let metrics = Metrics()
         let service = try Service(
-            settings: settings, store: .file("\(folder)/data/urlsessiond.db"),
+            settings: settings, store: location,
             sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)), transferThreads: 1, clock: .system, log: log,
             metrics: metrics
         ) { [trace] error in
@@ -95,6 +99,11 @@ final class Life: @unchecked Sendable {
             group.addTask { try await launches.run() }
             try await group.waitForAll()
         }
+    }
+
+    private var location: Store.Location {
+        guard let node else { return .file("\(folder)/data/urlsessiond.db") }
+        return .server(PostgreSQLServer("postgresql://server.test/urlsessiond"), node: node, contents: "bucket")
     }
 
     /// Calls the program like a request. Throws ``Lost`` if the program does not run, or crashes before its response.

@@ -21,10 +21,13 @@ struct Plan {
         case sets
         // Of the store of objects.
         case storeErrors
+        // Nodes that succeed each other, with their store on a server; connections to it that are lost.
+        case nodes, losses
 
         /// Kinds that are drawn from a stream of their own, so that the runs of seeds without them did not change.
         fileprivate static let ofStores: [Fault] = [.sharing, .objects, .storeErrors, .sets]
-        fileprivate static let ofOthers = allCases.filter { !ofStores.contains($0) }
+        fileprivate static let ofNodes: [Fault] = [.nodes, .losses]
+        fileprivate static let ofOthers = allCases.filter { !ofStores.contains($0) && !ofNodes.contains($0) }
     }
 
     var seed: UInt64
@@ -39,7 +42,7 @@ struct Plan {
     var cacheCapacity: Int64
 
     /// Draws a plan. A narrower one can be given to shrink a run.
-    init(seed: UInt64, without: Set<Fault> = [], clients: Int? = nil, tasks: Int? = nil) {
+    init(seed: UInt64, with: Set<Fault> = [], without: Set<Fault> = [], clients: Int? = nil, tasks: Int? = nil) {
         self.seed = seed
         let dice = Dice.plan
         let isCalm = dice.chance(50)
@@ -48,19 +51,27 @@ struct Plan {
         for fault in Fault.ofOthers where dice.chance(400) && !isCalm { faults.insert(fault) }
         let stores = Dice.stores
         for fault in Fault.ofStores where stores.chance(400) { faults.insert(fault) }
+        if Dice.database.chance(250) || with.contains(.nodes) { faults.formUnion([.nodes, .objects]) }
+        if Dice.database.chance(500), faults.contains(.nodes), !isCalm { faults.insert(.losses) }
         if isCalm || !faults.contains(.objects) { faults.remove(.storeErrors) }
         cacheCapacity = Int64(stores.pick([0, 400_000, 1 << 30]))
         let drawn = (clients: 1 + dice.below(4), tasks: 2 + dice.below(10), time: 5_000 + dice.below(60_000))
+        faults.formUnion(with)
         faults.subtract(without)
+        // Nodes share a store only with contents in a bucket.
+        if !faults.contains(.objects) { faults.subtract([.nodes, .losses, .storeErrors]) }
         self.clients = clients ?? drawn.clients
         self.tasks = tasks ?? drawn.tasks
         troubledTime = Int64(drawn.time)
     }
 
+    /// The names of the nodes; none if the store is a file.
+    var nodes: [String] { has(.nodes) ? ["n1", "n2", "n3"] : [] }
+
     func has(_ fault: Fault) -> Bool { faults.contains(fault) }
 
     /// Whether nothing misbehaves, clients included.
-    var isCalm: Bool { faults.isSubset(of: [.sharing, .objects, .sets]) }
+    var isCalm: Bool { faults.isSubset(of: [.sharing, .objects, .sets, .nodes]) }
 
     var text: String {
         "clients \(clients), tasks \(tasks), \(troubledTime) ms, "

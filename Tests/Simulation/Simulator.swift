@@ -59,9 +59,11 @@ final class Simulator: @unchecked Sendable {
         steps += 1
         var ready = [Int32](repeating: 0, count: 64)
         let threads = Int(csim_ready_threads(&ready, 64))
+        var attended = [Int32](repeating: 0, count: 128)
+        let sessions = Int(csim_ready_sessions(&attended))
         let isTimerDue = csim_next_timer() <= csim_now()
         let isOwnDue = timers.next <= csim_now()
-        let count = jobs.count + threads + (isTimerDue ? 1 : 0) + (isOwnDue ? 1 : 0)
+        let count = jobs.count + threads + sessions + (isTimerDue ? 1 : 0) + (isOwnDue ? 1 : 0)
         guard count > 0 else { return jump() }
         var choice = Int(csim_below(Int32(csim_order.rawValue), UInt64(count)))
         csim_advance(csim_now() + Int64(csim_below(Int32(csim_order.rawValue), 40_000)))
@@ -73,6 +75,8 @@ final class Simulator: @unchecked Sendable {
         choice -= jobs.count
         if choice < threads { return csim_run_thread(ready[choice]) }
         choice -= threads
+        if choice < sessions { return csim_serve(attended[choice]) }
+        choice -= sessions
         if choice == 0, isTimerDue { return csim_fire_timer() }
         let body = timers.pop()
         body()
@@ -80,7 +84,7 @@ final class Simulator: @unchecked Sendable {
 
     /// No step is possible now: advance the clock.
     private func jump() {
-        let next = min(csim_next_timer(), csim_next_wakeup(), timers.next)
+        let next = min(csim_next_timer(), csim_next_wakeup(), csim_next_service(), timers.next)
         isStuck = next == .max
         if !isStuck { csim_advance(next) }
     }
@@ -162,6 +166,7 @@ struct Dice: RandomNumberGenerator {
     static let clients = Dice(csim_clients)
     static let plan = Dice(csim_plan)
     static let stores = Dice(csim_stores)
+    static let database = Dice(csim_database)
 
     private init(_ stream: csim_stream) { self.stream = Int32(stream.rawValue) }
 

@@ -39,7 +39,7 @@ final class World: @unchecked Sendable {
         receiver = Receiver(simulator, network)
         objects = ObjectHost(simulator, network)
         lane = Lane(simulator, isOfProgram: false)
-        life = Life(1, folder: "\(folder)/1", simulator)
+        life = Life(1, node: plan.nodes.first, folder: "\(folder)/1", simulator)
     }
 
     var clock: Timestamp { Clock.system.now }
@@ -49,6 +49,7 @@ final class World: @unchecked Sendable {
         trace.note("plan \(plan.text)")
         for place in ["", "/1", "/1/data", "/1/root"] { mkdir(folder + place, 0o700) }
         for number in 1...plan.clients { mkdir("\(folder)/1/root/d\(number)", 0o700) }
+        if plan.has(.nodes) { startServer() }
         csim_mount("\(folder)/1", "\(folder)/2")
         network.serve = { [self] request, connection in
             if connection.address & 0x100 != 0 {
@@ -66,6 +67,23 @@ final class World: @unchecked Sendable {
         try simulator.run { isDone }
     }
 
+    /// Creates the database of the server that the nodes share.
+    private func startServer() {
+        mkdir("\(folder)/server", 0o700)
+        let path = "\(folder)/server/store"
+        do {
+            let store = try Store(
+                .file(path), sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)),
+                policies: Store.Policies(contentRetention: .zero, unacknowledgedRetention: .zero) { _ in
+                    Presence(isAttached: false, lastDetachedAt: Timestamp(milliseconds: 0))
+                }, log: .none, onFatalError: { preconditionFailure("\($0)") })
+            store.close()
+        } catch {
+            preconditionFailure("\(error)")
+        }
+        csim_start_server(path)
+    }
+
     /// Calls the present life of the program.
     func call<Value: Sendable>(
         of app: AppID?, _ body: @escaping @Sendable (Service, Launches) async throws -> Value
@@ -73,7 +91,8 @@ final class World: @unchecked Sendable {
 
     /// Whether the plan has faults that can cause such an error.
     func mayFail(_ error: SQLError) -> Bool {
-        error.isFull
+        if plan.has(.nodes), error.code == .unreachable || error.isBusy { return true }
+        return error.isFull
             ? plan.has(.fullDisk) || plan.has(.writeErrors)
             : plan.has(.writeErrors) || plan.has(.syncErrors) || plan.has(.fullDisk)
     }
@@ -256,6 +275,10 @@ final class World: @unchecked Sendable {
         if plan.has(.fullDisk) { fillDisk() }
         if plan.has(.clockJumps) { jumpClock() }
         if plan.has(.storeErrors) { objects.refuseSometimes() }
+        if plan.has(.losses) {
+            csim_set_losses(Int32(Dice.database.pick([0, 1, 5, 30])))
+            restartServer()
+        }
     }
 
     private func planCrash() {
@@ -267,6 +290,21 @@ final class World: @unchecked Sendable {
             trace.note("crash planned: \(isPowerCut ? "power cut" : "kill") after \(count) calls")
             csim_plan_crash(isPowerCut ? csim_power_cut : csim_kill, Int64(count))
             planCrash()
+        }
+    }
+
+    private func restartServer() {
+        let dice = Dice.database
+        simulator.after(dice.between(1000, 30_000)) { [self] in
+            guard isTroubled else { return }
+            trace.note("the server of the store restarts")
+            trace.met("store restarted")
+            csim_restart_server(1)
+            simulator.after(dice.between(10, 20_000)) { [self] in
+                csim_restart_server(0)
+                trace.note("the server of the store is back")
+                restartServer()
+            }
         }
     }
 
@@ -313,6 +351,7 @@ final class World: @unchecked Sendable {
         csim_set_delays(0, 0)
         csim_set_full(0)
         network.setNamesFail(false)
+        csim_set_losses(0)
     }
 
     /// The bytes that the handler of a fatal signal writes.
@@ -325,6 +364,16 @@ final class World: @unchecked Sendable {
         trace.met("crash marker")
     }
 
+    /// The folders in which the last lives of the nodes have left their disks.
+    private var disks: [String: String] = [:]
+
+    private func disk(of node: String?) -> String {
+        if let place = disks[node ?? ""] { return place }
+        let place = "\(folder)/\(node ?? "")"
+        for part in ["", "/data", "/root"] { mkdir(place + part, 0o700) }
+        return place
+    }
+
     /// The program has crashed. The next life starts from the disk that it has left.
     private func bury() {
         let number = life.number + 1
@@ -334,12 +383,15 @@ final class World: @unchecked Sendable {
             leaveCrashMarker(in: "\(folder)/\(number)/data")
         }
         let dead = life
+        disks[dead.node ?? ""] = "\(folder)/\(number)"
+        let node = plan.nodes.isEmpty || Dice.database.chance(500) ? dead.node : Dice.database.pick(plan.nodes)
+        let place = disk(of: node)
         graves.append(dead)
         simulator.drop(dead.lane)
         network.dropAll()
         csim_bury()
-        csim_mount("\(folder)/\(number)", "\(folder)/\(number + 1)")
-        life = Life(number, folder: "\(folder)/\(number)", simulator)
+        csim_mount(place, "\(folder)/\(number + 1)")
+        life = Life(number, node: node, folder: place, simulator)
         dead.end()
         let next = life
         simulator.after(Dice.plan.between(10, 2000)) { [self] in

@@ -17,6 +17,7 @@ enum csim_stream {
     csim_clients,    // what clients do
     csim_plan,       // what kind of run this is
     csim_stores,     // caches and buckets: whether a run has them, and their behaviour
+    csim_database,   // the server of a shared store
     csim_streams
 };
 
@@ -79,6 +80,20 @@ void csim_hang_up(const struct csim_connection *connection, int resets);
 uint64_t csim_network_activity(void);
 // What `getaddrinfo` answers: called on the thread that asks. Returns 0 with an address, or an error of `getaddrinfo`.
 void csim_set_resolver(int (*resolve)(const char *name, uint32_t *address));
+
+// MARK: The server of a shared store
+
+// Accepts connections of libpq from now on, for a database that has the service's schema.
+void csim_start_server(const char *path);
+// Lets a connection be lost with this probability (per mille) in each round trip, and four times as often in a commit.
+void csim_set_losses(int permille);
+// Ends all sessions; while the server is away, it accepts none.
+void csim_restart_server(int is_away);
+// Writes the numbers of the sessions that the server can attend to now, at most 128; returns their count.
+int csim_ready_sessions(int *numbers);
+// When the next session can be attended to; INT64_MAX for none.
+int64_t csim_next_service(void);
+void csim_serve(int number);
 
 // MARK: Disk
 
