@@ -12,6 +12,7 @@ static pid_t thread;
 static int64_t now_ns, wall_ns;
 static uint64_t states[csim_streams];
 static enum csim_planted_fault planted;
+static int machine, paused[csim_machines];
 
 void csim_fail(const char *what, const char *detail) {
     fprintf(stderr, "simulation: %s: %s\n", what, detail);
@@ -19,6 +20,16 @@ void csim_fail(const char *what, const char *detail) {
 }
 
 int csim_is_on(void) { return is_on && (pid_t)syscall(SYS_gettid) == thread; }
+
+int csim_machine(void) { return machine; }
+void csim_set_paused(int number, int is_paused) { paused[number] = is_paused; }
+int csim_is_paused(int number) { return paused[number]; }
+
+int csim_enter(int next) {
+    int before = machine;
+    machine = next;
+    return before;
+}
 
 void csim_plant(enum csim_planted_fault fault) { planted = fault; }
 int csim_planted(enum csim_planted_fault fault) { return planted == fault; }
@@ -95,6 +106,7 @@ EXPORT int usleep(useconds_t length) {
 struct timer {
     int64_t time;
     uint64_t number;
+    int machine;
     void *context;
     void (*work)(void *);
 };
@@ -103,25 +115,36 @@ static struct timer *timers;
 static size_t timer_count, timer_capacity;
 static uint64_t last_timer;
 
-static size_t earliest(void) {
-    size_t found = 0;
-    for (size_t index = 1; index < timer_count; index++)
-        if (timers[index].time < timers[found].time
-            || (timers[index].time == timers[found].time && timers[index].number < timers[found].number))
-            found = index;
+// The earliest timer of a machine that is not paused; NULL without one.
+static struct timer *earliest(void) {
+    struct timer *found = NULL;
+    for (struct timer *timer = timers; timer < timers + timer_count; timer++) {
+        if (paused[timer->machine]) continue;
+        if (!found || timer->time < found->time || (timer->time == found->time && timer->number < found->number))
+            found = timer;
+    }
     return found;
 }
 
-int64_t csim_next_timer(void) { return timer_count ? timers[earliest()].time : NEVER; }
-
-void csim_fire_timer(void) {
-    size_t index = earliest();
-    struct timer timer = timers[index];
-    timers[index] = timers[--timer_count];
-    timer.work(timer.context);
+int64_t csim_next_timer(void) {
+    struct timer *timer = earliest();
+    return timer ? timer->time : NEVER;
 }
 
-void csim_reset_timers(void) { timer_count = 0; }
+void csim_fire_timer(void) {
+    struct timer *first = earliest(), timer = *first;
+    *first = timers[--timer_count];
+    int before = csim_enter(timer.machine);
+    timer.work(timer.context);
+    csim_enter(before);
+}
+
+void csim_reset_timers(int number) {
+    size_t kept = 0;
+    for (size_t index = 0; index < timer_count; index++)
+        if (timers[index].machine != number) timers[kept++] = timers[index];
+    timer_count = kept;
+}
 
 static void add_timer(uint64_t when, void *context, void (*work)(void *)) {
     if (!csim_is_on()) csim_fail("a timer of libdispatch", "outside the simulation");
@@ -132,7 +155,7 @@ static void add_timer(uint64_t when, void *context, void (*work)(void *)) {
         timer_capacity = timer_capacity ? 2 * timer_capacity : 64;
         timers = realloc(timers, timer_capacity * sizeof *timers);
     }
-    timers[timer_count++] = (struct timer){(int64_t)(when & ~(3ull << 62)), ++last_timer, context, work};
+    timers[timer_count++] = (struct timer){(int64_t)(when & ~(3ull << 62)), ++last_timer, machine, context, work};
 }
 
 // Swift's runtime sleeps through this function, and through the next ones where the sleep may be longer.

@@ -16,7 +16,7 @@ struct name {
 // The state of a file or folder since it was mounted.
 struct file {
     ino_t number;
-    int is_folder;
+    int machine, is_folder;
     char *bytes;          // synced
     off_t length;
     off_t from, to;       // written since
@@ -28,16 +28,25 @@ struct file {
 
 static struct file *files[buckets];
 static dev_t device;
-static char folder[512], image[512];
 static ino_t known[descriptors];   // of a descriptor: 0 unknown, 1 not ours, otherwise the file
-static int64_t calls, calls_left;
-static int is_planned, has_crashed, is_full;
-static enum csim_crash planned;
+static int64_t calls;
+static int is_full;
+
+// The disk of each machine.
+static struct disk {
+    char folder[512], image[512];
+    int64_t calls_left;   // up to the crash
+    int is_planned, has_crashed;
+    enum csim_crash planned;
+} disks[csim_machines];
+
+static struct disk *own(void) { return &disks[csim_machine()]; }
+
 static struct { int permillion, error; int64_t met; } faults[csim_disk_calls];
 static struct csim_losses losses;
 
 int64_t csim_disk_calls_made(void) { return calls; }
-int csim_has_crashed(void) { return has_crashed; }
+int csim_has_crashed(int machine) { return disks[machine].has_crashed; }
 struct csim_losses csim_losses(void) { return losses; }
 int64_t csim_faults_met(enum csim_disk_call call) { return faults[call].met; }
 void csim_set_full(int now) { is_full = now; }
@@ -58,23 +67,24 @@ static struct file *find(ino_t number) {
 static struct file *make(ino_t number, int is_folder) {
     struct file *file = calloc(1, sizeof *file);
     file->number = number;
+    file->machine = csim_machine();
     file->is_folder = is_folder;
     file->next = files[number % buckets];
     return files[number % buckets] = file;
 }
 
 static void forget_files(void) {
-    for (int index = 0; index < buckets; index++) {
-        struct file *file = files[index];
-        while (file) {
-            struct file *next = file->next;
+    for (int index = 0; index < buckets; index++)
+        for (struct file **place = &files[index], *file; (file = *place);) {
+            if (file->machine != csim_machine()) {
+                place = &file->next;
+                continue;
+            }
+            *place = file->next;
             free(file->bytes);
             free(file->names);
             free(file);
-            file = next;
         }
-        files[index] = NULL;
-    }
 }
 
 static int is_shared_memory(const char *name) {
@@ -146,16 +156,16 @@ static void learn(const char *path) {
     }
 }
 
-void csim_mount(const char *path, const char *next) {
-    snprintf(folder, sizeof folder, "%s", path);
-    snprintf(image, sizeof image, "%s", next);
+void csim_mount(int machine, const char *path, const char *next) {
+    int before = csim_enter(machine);
+    snprintf(own()->folder, sizeof own()->folder, "%s", path);
+    snprintf(own()->image, sizeof own()->image, "%s", next);
     forget_files();
-    memset(known, 0, sizeof known);
-    has_crashed = is_planned = 0;
+    own()->has_crashed = own()->is_planned = 0;
     learn(path);
+    csim_enter(before);
 }
 
-void csim_reset_disk(void) { memset(known, 0, sizeof known); }
 void csim_disk_closes(int descriptor) { if (descriptor >= 0 && descriptor < descriptors) known[descriptor] = 0; }
 
 // MARK: Crashes
@@ -193,7 +203,7 @@ static void look(const char *path) {
 }
 
 static int keeps_present_names(ino_t number) {
-    if (planned == csim_kill) return 1;
+    if (own()->planned == csim_kill) return 1;
     struct file *file = find(number);
     if (!file) file = make(number, 0);
     if (!file->choice) file->choice = 1 + (int)csim_below(csim_disk, 2);
@@ -237,7 +247,7 @@ static void leave_file(ino_t number, const char *source, const char *target) {
     struct file *file = find(number);
     off_t length = 0;
     char *bytes = source ? read_present(source, &length) : NULL;
-    if (planned == csim_kill || (file && bytes && file->to == 0 && file->length == length)) {
+    if (own()->planned == csim_kill || (file && bytes && file->to == 0 && file->length == length)) {
         write_file(source, target, bytes ? bytes : file->bytes, bytes ? length : file->length, bytes != NULL);
     } else {
         // 0 keeps the bytes written since the last sync, 1 loses them, 2 keeps some of their blocks.
@@ -281,7 +291,7 @@ static void leave_folder(ino_t number, const char *source, const char *target) {
         if (is_in(synced, name) || keeps_present_names(name->file)) leave(name, source, target, 1);
         else losses.names++;
     }
-    for (int index = 0; planned != csim_kill && synced && index < synced->name_count; index++) {
+    for (int index = 0; own()->planned != csim_kill && synced && index < synced->name_count; index++) {
         struct name *name = &synced->names[index];
         if (is_in(now, name) || keeps_present_names(name->file)) continue;
         char path[1024];
@@ -294,13 +304,13 @@ static void leave_folder(ino_t number, const char *source, const char *target) {
 }
 
 static void crash(void) {
-    has_crashed = 1;
-    is_planned = 0;
+    own()->has_crashed = 1;
+    own()->is_planned = 0;
     present = NULL;
-    look(folder);
+    look(own()->folder);
     struct stat status;
-    if (stat(folder, &status) != 0) csim_fail(folder, strerror(errno));
-    leave_folder(status.st_ino, folder, image);
+    if (stat(own()->folder, &status) != 0) csim_fail(own()->folder, strerror(errno));
+    leave_folder(status.st_ino, own()->folder, own()->image);
     while (present) {
         struct file *next = present->next;
         free(present->names);
@@ -309,12 +319,14 @@ static void crash(void) {
     }
 }
 
-void csim_plan_crash(enum csim_crash kind, int64_t count) {
-    if (has_crashed) return;
-    planned = kind;
-    calls_left = count;
-    is_planned = count > 0;
+void csim_plan_crash(int machine, enum csim_crash kind, int64_t count) {
+    if (disks[machine].has_crashed) return;
+    int before = csim_enter(machine);
+    own()->planned = kind;
+    own()->calls_left = count;
+    own()->is_planned = count > 0;
     if (count == 0) crash();
+    csim_enter(before);
 }
 
 // MARK: Calls
@@ -325,12 +337,12 @@ static int is_within(int descriptor) {
     snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
     ssize_t count = readlink(link, path, sizeof path - 1);
     path[count < 0 ? 0 : count] = 0;
-    size_t length = strlen(folder);
-    return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == 0);
+    size_t length = strlen(own()->folder);
+    return strncmp(path, own()->folder, length) == 0 && (path[length] == '/' || path[length] == 0);
 }
 
 static struct file *ours(int descriptor) {
-    if (!csim_is_on() || descriptor < 0 || descriptor >= descriptors || !folder[0]) return NULL;
+    if (!csim_is_on() || descriptor < 0 || descriptor >= descriptors || !own()->folder[0]) return NULL;
     if (known[descriptor] == 0) {
         struct stat status;
         known[descriptor] = 1;
@@ -345,10 +357,10 @@ static struct file *ours(int descriptor) {
 
 // Counts a call; returns whether it fails, with errno.
 static int fails(enum csim_disk_call call) {
-    if (has_crashed) return 0;
+    if (own()->has_crashed) return 0;
     calls++;
-    if (is_planned && --calls_left <= 0) crash();
-    if (has_crashed || faults[call].permillion == 0) return 0;
+    if (own()->is_planned && --own()->calls_left <= 0) crash();
+    if (own()->has_crashed || faults[call].permillion == 0) return 0;
     if (csim_below(csim_disk, 1000000) >= (uint64_t)faults[call].permillion) return 0;
     faults[call].met++;
     errno = faults[call].error;
@@ -356,7 +368,7 @@ static int fails(enum csim_disk_call call) {
 }
 
 static void note_write(struct file *file, off_t from, off_t to) {
-    if (has_crashed) return;
+    if (own()->has_crashed) return;
     if (file->to == 0) file->from = from;
     if (from < file->from) file->from = from;
     if (to > file->to) file->to = to;
@@ -375,7 +387,7 @@ static ssize_t write_at(int descriptor, const void *bytes, size_t count, off_t o
     if (!file) return syscall(SYS_pwrite64, descriptor, bytes, count, offset);
     if (fails(csim_write)) return -1;
     // The image has the same files as the folder, but for the database's.
-    if (has_crashed && !is_database(descriptor)) return (ssize_t)count;
+    if (own()->has_crashed && !is_database(descriptor)) return (ssize_t)count;
     if (is_full) {
         struct stat status;
         if (fstat(descriptor, &status) == 0 && offset + (off_t)count > status.st_size) {
@@ -415,7 +427,7 @@ EXPORT ssize_t write(int descriptor, const void *bytes, size_t count) {
 static int truncate_to(int descriptor, off_t length) {
     struct file *file = ours(descriptor);
     if (file && fails(csim_write)) return -1;
-    if (file && has_crashed && !is_database(descriptor)) return 0;
+    if (file && own()->has_crashed && !is_database(descriptor)) return 0;
     int result = (int)syscall(SYS_ftruncate, descriptor, length);
     if (file && result == 0) note_write(file, length, length + 1);
     return result;
@@ -432,7 +444,7 @@ static int sync_now(int descriptor) {
         file->from = file->to = 0;
         return -1;
     }
-    if (has_crashed) return 0;
+    if (own()->has_crashed) return 0;
     if (file->is_folder) {
         if (csim_planted(csim_skip_folder_sync)) return 0;
         read_names(descriptor, file);
@@ -452,7 +464,7 @@ EXPORT int fdatasync(int descriptor) { return sync_now(descriptor); }
 
 // Whether the planted fault makes the program believe that a name of the folder has changed. One of four.
 static int skips(enum csim_planted_fault fault, const char *path) {
-    return csim_planted(fault) && csim_is_on() && !has_crashed && folder[0] && !strstr(path, ".db")
+    return csim_planted(fault) && csim_is_on() && !own()->has_crashed && own()->folder[0] && !strstr(path, ".db")
         && csim_below(csim_disk, 4) == 0;
 }
 

@@ -17,15 +17,17 @@ void csim_fail(const char *what, const char *detail) __attribute__((noreturn));
 
 // Suspends the calling simulated thread until the time.
 void csim_pause_until(int64_t time);
+void csim_run_others(int64_t end);
 // Lets threads that wait for descriptors ask for them again.
 void csim_descriptors_changed(void);
 
-void csim_reset_threads(void);
-void csim_reset_timers(void);
-void csim_reset_network(void);
-void csim_reset_disk(void);
-void csim_reset_server(void);
+void csim_reset_threads(int machine);
+void csim_reset_timers(int machine);
+void csim_reset_network(int machine);
+void csim_reset_server(int machine);
 
+// Notes that a descriptor belongs to the surroundings.
+void csim_disown(int descriptor);
 void csim_network_closes(int descriptor);
 void csim_disk_closes(int descriptor);
 int csim_skips_move(const char *from);

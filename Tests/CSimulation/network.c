@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -11,17 +12,18 @@
 enum { descriptors = 4096, buffer_size = 32 << 10 };
 
 static struct socket {
-    int is_open, peer, error, is_reset, is_connected;
+    int is_open, machine, peer, error, is_reset, is_connected;
     uint32_t address;
     uint16_t port, own_port;
 } sockets[descriptors];
 
 static struct csim_connection asked[descriptors];
 static int asked_count;
-static int generation;
+static int generations[csim_machines];
+static unsigned char owners[descriptors];   // the machines of descriptors
 static uint16_t last_port = 30000;
 
-int csim_generation(void) { return generation; }
+int csim_generation(int machine) { return generations[machine]; }
 static int (*resolver)(const char *, uint32_t *);
 
 static struct socket *of(int descriptor) {
@@ -77,17 +79,51 @@ void csim_hang_up(const struct csim_connection *connection, int resets) {
 void csim_set_resolver(int (*resolve)(const char *, uint32_t *)) { resolver = resolve; }
 
 void csim_network_closes(int descriptor) {
+    if (descriptor >= 0 && descriptor < descriptors) owners[descriptor] = 0;
     struct socket *socket = of(descriptor);
     if (!socket) return;
     socket->is_open = 0;
     csim_descriptors_changed();
 }
 
-void csim_reset_network(void) {
-    memset(sockets, 0, sizeof sockets);
-    asked_count = 0;
-    generation++;
+void csim_reset_network(int machine) {
+    int kept = 0;
+    for (int index = 0; index < asked_count; index++)
+        if (asked[index].machine != machine) asked[kept++] = asked[index];
+    asked_count = kept;
+    generations[machine]++;
 }
+
+// MARK: Descriptors of machines
+
+static int owned(int descriptor) {
+    if (csim_is_on() && descriptor >= descriptors) csim_fail("open", "too many descriptors");
+    if (csim_is_on() && descriptor >= 0) owners[descriptor] = (unsigned char)csim_machine();
+    return descriptor;
+}
+
+void csim_disown(int descriptor) { owners[descriptor] = 0; }
+
+static int open_at(int folder, const char *path, int flags, va_list list) {
+    mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(list, mode_t) : 0;
+    return owned((int)syscall(SYS_openat, folder, path, flags, mode));
+}
+
+#define OPEN(name, folder, ...) \
+    EXPORT int name(__VA_ARGS__, ...) { \
+        va_list list; \
+        va_start(list, flags); \
+        int descriptor = open_at(folder, path, flags, list); \
+        va_end(list); \
+        return descriptor; \
+    }
+OPEN(open, AT_FDCWD, const char *path, int flags)
+OPEN(open64, AT_FDCWD, const char *path, int flags)
+OPEN(openat, folder, int folder, const char *path, int flags)
+OPEN(openat64, folder, int folder, const char *path, int flags)
+
+EXPORT int epoll_create1(int flags) { return owned((int)syscall(SYS_epoll_create1, flags)); }
+EXPORT int eventfd(unsigned value, int flags) { return owned((int)syscall(SYS_eventfd2, value, flags)); }
 
 // MARK: The program's side
 
@@ -100,7 +136,9 @@ EXPORT int socket(int domain, int type, int protocol) {
     int size = buffer_size;
     syscall(SYS_setsockopt, pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
     syscall(SYS_setsockopt, pair[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
-    sockets[pair[0]] = (struct socket){.is_open = 1, .peer = pair[1], .own_port = ++last_port};
+    owned(pair[0]);
+    csim_disown(pair[1]);
+    sockets[pair[0]] = (struct socket){.is_open = 1, .machine = csim_machine(), .peer = pair[1], .own_port = ++last_port};
     return pair[0];
 }
 
@@ -114,7 +152,7 @@ EXPORT int connect(int descriptor, const struct sockaddr *address, socklen_t len
     }
     socket->address = ntohl(target->sin_addr.s_addr);
     socket->port = ntohs(target->sin_port);
-    asked[asked_count++] = (struct csim_connection){descriptor, socket->peer, socket->address, socket->port, generation};
+    asked[asked_count++] = (struct csim_connection){descriptor, socket->peer, socket->address, socket->port, csim_machine(), generations[csim_machine()]};
     csim_descriptors_changed();
     char filler[4096] = {0};
     while (syscall(SYS_sendto, descriptor, filler, sizeof filler, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) > 0) {}
@@ -209,12 +247,15 @@ EXPORT void freeaddrinfo(struct addrinfo *list) { free(list); }
 
 // MARK: The end of a process
 
-void csim_bury(void) {
-    csim_reset_server();
-    // Descriptors of the process: everything but the standard ones and the pipe to the parent.
-    for (int descriptor = 4; descriptor < descriptors; descriptor++) syscall(SYS_close, descriptor);
-    csim_reset_network();
-    csim_reset_threads();
-    csim_reset_timers();
-    csim_reset_disk();
+void csim_bury(int machine) {
+    csim_reset_server(machine);
+    for (int descriptor = 0; descriptor < descriptors; descriptor++) {
+        if (owners[descriptor] != machine) continue;
+        // Nothing is sent to a program that has ended.
+        if (sockets[descriptor].is_open) syscall(SYS_close, sockets[descriptor].peer);
+        close(descriptor);
+    }
+    csim_reset_network(machine);
+    csim_reset_threads(machine);
+    csim_reset_timers(machine);
 }

@@ -63,7 +63,7 @@ struct pg_result {
 };
 
 struct pg_conn {
-    int socket, peer;
+    int socket, peer, machine;
     sqlite3 *db;
     int is_lost;
     int is_in_transaction, is_reading, has_begun, has_failed;
@@ -234,6 +234,7 @@ static void translate(struct statement *statement, const char *sql) {
     replace(&statement->sql, "$", "?");
     replace(&statement->sql, "make_interval(secs => ", "(");
     replace(&statement->sql, "extract(epoch FROM ", "(");
+    if (csim_planted(csim_misreport_commit)) replace(&statement->sql, "RETURNING committed", "RETURNING committed - 1 AS committed");
     take_list(statement);
 }
 
@@ -478,7 +479,8 @@ static struct pg_result *execute(struct pg_conn *session, struct message *messag
         return make_result(PGRES_COMMAND_OK);
     }
     if (session->has_failed) return make_error("25P02", "current transaction is aborted");
-    int writes = statement->kind == kind_lock || statement->kind == kind_sign
+    int waits = statement->kind == kind_lock && !csim_planted(csim_skip_turn);
+    int writes = waits || statement->kind == kind_sign
         || (statement->kind == kind_query && session->is_in_transaction && !session->is_reading
             && !starts(statement->sql, "SELECT") && !starts(statement->sql, "WITH RECURSIVE"));
     if (writes && !session->is_reading) {
@@ -505,7 +507,7 @@ static struct pg_result *execute(struct pg_conn *session, struct message *messag
         session->has_begun = session->is_reading;
         return make_result(PGRES_COMMAND_OK);
     case kind_commit:
-        end_transaction(session, "COMMIT");
+        end_transaction(session, csim_planted(csim_undo_commit) && csim_below(csim_database, 60) == 0 ? "ROLLBACK" : "COMMIT");
         return make_result(PGRES_COMMAND_OK);
     case kind_lock: return make_result(PGRES_COMMAND_OK);
     case kind_setting:
@@ -514,7 +516,8 @@ static struct pg_result *execute(struct pg_conn *session, struct message *messag
     case kind_numbers: return draw_numbers(session, message);
     case kind_sign: {
         struct pg_result *result = query(session, message);
-        if (result->status != PGRES_COMMAND_OK || strcmp(result->changes, "0") != 0) return result;
+        if (result->status != PGRES_COMMAND_OK || strcmp(result->changes, "0") != 0 || csim_planted(csim_skip_fence))
+            return result;
         PQclear(result);
         return make_error("22012", "division by zero");
     }
@@ -620,9 +623,9 @@ void csim_restart_server(int away) {
         if (sessions[index]) lose(sessions[index]);
 }
 
-void csim_reset_server(void) {
+void csim_reset_server(int machine) {
     for (int index = 0; index < session_limit; index++)
-        if (sessions[index]) PQfinish(sessions[index]);
+        if (sessions[index] && sessions[index]->machine == machine) PQfinish(sessions[index]);
 }
 
 // MARK: Connections
@@ -634,12 +637,18 @@ PGconn *PQconnectdbParams(const char *const *names, const char *const *values, i
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) csim_fail("socketpair", "");
     session->socket = pair[0];
     session->peer = pair[1];
+    session->machine = csim_machine();
+    csim_disown(pair[0]);
+    csim_disown(pair[1]);
     if (csim_is_on_thread()) csim_pause_until(csim_now() + (int64_t)csim_below(csim_database, 20000000));
     int index = 0;
     while (index < session_limit && sessions[index]) index++;
     if (index == session_limit) csim_fail("PQconnectdbParams", "too many sessions");
     sessions[index] = session;
+    // Its descriptors are those of another machine.
+    int machine = csim_enter(0);
     session->db = open_database();
+    csim_enter(machine);
     if (is_away) lose(session);
     return session;
 }
@@ -764,7 +773,7 @@ PGresult *PQexec(PGconn *session, const char *sql) {
     if (starts(sql, "SELECT to_regclass")) sql = "SELECT 'schema_version'";
     translate(&statement, sql);
     struct pg_result *result;
-    while (!(result = execute(session, &message))) csim_pause_until(csim_now() + 10000000);
+    while (!(result = execute(session, &message))) csim_run_others(csim_now() + 10000000);
     sqlite3_finalize(statement.compiled);
     free(statement.sql);
     // Scripts read texts.

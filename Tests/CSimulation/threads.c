@@ -26,6 +26,7 @@ struct thread {
     int64_t deadline;   // of a wait
     int64_t earliest;   // a runnable thread does not go on before
     int epoll, is_dirty, has_timed_out;
+    int machine;
     char locals[local_size];
 };
 
@@ -103,9 +104,11 @@ void csim_run_thread(int number) {
     struct thread *caller = current;
     ucontext_t before = outside;
     current = thread;
+    int machine = csim_enter(thread->machine);
     exchange_locals(thread->locals);
     swapcontext(&outside, &thread->context);
     exchange_locals(thread->locals);
+    csim_enter(machine);
     outside = before;
     current = caller;
     if (thread->stage == ended && thread->stack) {
@@ -115,7 +118,7 @@ void csim_run_thread(int number) {
 }
 
 void csim_vanish(void) {
-    csim_plan_crash(csim_kill, 0);
+    csim_plan_crash(csim_machine(), csim_kill, 0);
     if (!current) csim_fail("csim_vanish", "not on a thread of the program");
     current->stage = ended;
     leave();
@@ -124,6 +127,7 @@ void csim_vanish(void) {
 
 static int is_ready(struct thread *thread) {
     int64_t now = csim_now();
+    if (csim_is_paused(thread->machine)) return 0;
     switch (thread->stage) {
     case runnable: return thread->earliest <= now;
     case waiting: return thread->deadline <= now;
@@ -149,6 +153,7 @@ int64_t csim_next_wakeup(void) {
     int64_t next = NEVER;
     for (int index = 0; index < thread_count; index++) {
         struct thread *thread = &threads[index];
+        if (csim_is_paused(thread->machine)) continue;
         int64_t time = thread->stage == runnable ? thread->earliest
             : thread->stage == waiting || thread->stage == polling ? thread->deadline : NEVER;
         if (time < next) next = time;
@@ -165,11 +170,13 @@ void csim_descriptors_changed(void) {
     for (int index = 0; index < thread_count; index++) threads[index].is_dirty = 1;
 }
 
-void csim_reset_threads(void) {
-    for (int index = 0; index < thread_count; index++)
+void csim_reset_threads(int machine) {
+    for (int index = 0; index < thread_count; index++) {
+        if (threads[index].machine != machine) continue;
         if (threads[index].stack) munmap(threads[index].stack, stack_size);
-    memset(threads, 0, sizeof threads);
-    thread_count = 0;
+        memset(&threads[index], 0, sizeof threads[index]);
+    }
+    while (thread_count > 0 && threads[thread_count - 1].stage == unused) thread_count--;
 }
 
 static void make_runnable(struct thread *thread) {
@@ -216,6 +223,7 @@ EXPORT int pthread_create(
     memset(thread, 0, sizeof *thread);
     thread->stack = mmap(NULL, stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (thread->stack == MAP_FAILED) csim_fail("mmap", strerror(errno));
+    thread->machine = csim_machine();
     thread->body = body;
     thread->argument = argument;
     getcontext(&thread->context);
@@ -332,7 +340,18 @@ static void wait_for_descriptor(int descriptor, int64_t deadline) {
     leave();
 }
 
-// Waits for the server of a shared store. What is not on a thread, as at the start, lets the others run meanwhile.
+// Runs one step of the other threads or of the server, for a caller that is not on a thread and has to wait, as at the
+// start of the program. Without one, the clock is advanced, at most to `end`.
+void csim_run_others(int64_t end) {
+    int numbers[capacity], count;
+    int64_t next = csim_next_service() < csim_next_wakeup() ? csim_next_service() : csim_next_wakeup();
+    if ((count = csim_ready_sessions(numbers)) > 0) csim_serve(numbers[csim_below(csim_order, (uint64_t)count)]);
+    else if ((count = csim_ready_threads(numbers, capacity)) > 0)
+        csim_run_thread(numbers[csim_below(csim_order, (uint64_t)count)]);
+    else csim_advance(next < end ? next : end);
+}
+
+// Waits for the server of a shared store.
 EXPORT int poll(struct pollfd *list, nfds_t count, int timeout) {
     struct timespec zero = {0, 0}, time = {timeout / 1000, timeout % 1000 * 1000000L};
     if (!csim_is_on()) return (int)syscall(SYS_ppoll, list, count, timeout < 0 ? NULL : &time, NULL, 0);
@@ -341,14 +360,8 @@ EXPORT int poll(struct pollfd *list, nfds_t count, int timeout) {
     if (found != 0 || timeout == 0) return found;
     if (count != 1) csim_fail("poll", "several descriptors");
     if (current) wait_for_descriptor(list->fd, deadline);
-    while (!current && (found = (int)syscall(SYS_ppoll, list, 1, &zero, NULL, 0)) == 0 && csim_now() < deadline) {
-        int numbers[capacity], count, sessions = csim_ready_sessions(numbers);
-        int64_t next = csim_next_service() < csim_next_wakeup() ? csim_next_service() : csim_next_wakeup();
-        if (sessions > 0) csim_serve(numbers[csim_below(csim_order, (uint64_t)sessions)]);
-        else if ((count = csim_ready_threads(numbers, capacity)) > 0)
-            csim_run_thread(numbers[csim_below(csim_order, (uint64_t)count)]);
-        else csim_advance(next < deadline ? next : deadline);
-    }
+    while (!current && (found = (int)syscall(SYS_ppoll, list, 1, &zero, NULL, 0)) == 0 && csim_now() < deadline)
+        csim_run_others(deadline);
     return (int)syscall(SYS_ppoll, list, 1, &zero, NULL, 0);
 }
 

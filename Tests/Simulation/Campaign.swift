@@ -89,12 +89,13 @@ struct Campaign {
     private func findPlanted() -> Int32 {
         let (limit, first) = (number("seeds") ?? 200, number("first") ?? 1)
         var missed = 0
-        for fault in PlantedFault.allCases {
+        for fault in PlantedFault.allCases where options["planted"] == "1" || options["planted"] == fault.rawValue {
             var campaign = self
             campaign.options["plant"] = fault.rawValue
+            if !fault.needed.isEmpty { campaign.options["with"] = fault.needed.map(\.rawValue).joined(separator: ",") }
             var found: (count: Int, text: String)?
             for seed in first..<(first + limit) {
-                guard let violation = campaign.perform(seed, narrowing).violation else { continue }
+                guard let violation = campaign.perform(seed, campaign.narrowing).violation else { continue }
                 found = (seed - first + 1, violation)
                 break
             }

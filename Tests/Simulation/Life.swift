@@ -14,6 +14,7 @@ final class Life: @unchecked Sendable {
     enum State: Equatable { case starting, serving, dead }
 
     let number: Int
+    let machine: Int32
     /// The name of the node; `nil` if the store is a file.
     let node: String?
     let folder: String
@@ -32,11 +33,12 @@ final class Life: @unchecked Sendable {
     /// The response to a call was lost with the program, or the program does not run.
     struct Lost: Error {}
 
-    init(_ number: Int, node: String?, folder: String, _ simulator: Simulator) {
+    init(_ number: Int, machine: Int32, node: String?, folder: String, _ simulator: Simulator) {
         self.number = number
+        self.machine = machine
         self.node = node
         self.folder = folder
-        lane = Lane(simulator, isOfProgram: true)
+        lane = Lane(simulator, machine: machine)
         trace = simulator.trace
         plan = simulator.plan
     }
@@ -49,7 +51,7 @@ final class Life: @unchecked Sendable {
             } catch {
                 trace.note("the program ends: \(error)")
                 trace.met("start or loop failed")
-                csim_plan_crash(csim_kill, 0)
+                csim_plan_crash(machine, csim_kill, 0)
             }
         }
     }
@@ -121,7 +123,7 @@ final class Life: @unchecked Sendable {
                 let result: Result<Value, any Error>
                 do { result = .success(try await body(service, launches)) } catch { result = .failure(error) }
                 // A crashed program sends no response.
-                guard csim_has_crashed() == 0, calls.removeValue(forKey: number) != nil else { return }
+                guard csim_has_crashed(machine) == 0, calls.removeValue(forKey: number) != nil else { return }
                 continuation.resume(with: result)
             }
         }

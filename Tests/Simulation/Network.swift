@@ -102,7 +102,7 @@ final class Network: @unchecked Sendable {
     }
 
     /// Whether the program of the connection has crashed, and its descriptors are closed.
-    private func wasDropped(_ raw: csim_connection) -> Bool { raw.generation != csim_generation() }
+    private func wasDropped(_ raw: csim_connection) -> Bool { raw.generation != csim_generation(raw.machine) }
 
     private func move(_ connection: Connection) {
         if !connection.unsent.isEmpty {
@@ -210,9 +210,9 @@ final class Network: @unchecked Sendable {
         csim_hang_up(&connection.raw, resets ? 1 : 0)
     }
 
-    /// The program has crashed, and its descriptors are closed.
-    func dropAll() {
-        for connection in connections { connection.isOpen = false }
-        connections = []
+    /// The program of a machine has crashed, and its descriptors are closed.
+    func drop(_ machine: Int32) {
+        for connection in connections where connection.raw.machine == machine { connection.isOpen = false }
+        connections.removeAll { !$0.isOpen }
     }
 }

@@ -21,12 +21,12 @@ struct Plan {
         case sets
         // Of the store of objects.
         case storeErrors
-        // Nodes that succeed each other, with their store on a server; connections to it that are lost.
-        case nodes, losses
+        // Not a fault: up to three nodes with their store on a server. Lost connections to it; nodes that pause.
+        case nodes, losses, pauses
 
         /// Kinds that are drawn from a stream of their own, so that the runs of seeds without them did not change.
         fileprivate static let ofStores: [Fault] = [.sharing, .objects, .storeErrors, .sets]
-        fileprivate static let ofNodes: [Fault] = [.nodes, .losses]
+        fileprivate static let ofNodes: [Fault] = [.nodes, .losses, .pauses]
         fileprivate static let ofOthers = allCases.filter { !ofStores.contains($0) && !ofNodes.contains($0) }
     }
 
@@ -38,6 +38,8 @@ struct Plan {
     /// Milliseconds until the faults stop.
     var troubledTime: Int64
     var maximumSteps = 1_000_000
+    /// The number of machines that run the program at first: one, or as many as there are nodes.
+    private(set) var machines: Int32
     /// Bytes that the cache keeps.
     var cacheCapacity: Int64
 
@@ -52,21 +54,22 @@ struct Plan {
         let stores = Dice.stores
         for fault in Fault.ofStores where stores.chance(400) { faults.insert(fault) }
         if Dice.database.chance(250) || with.contains(.nodes) { faults.formUnion([.nodes, .objects]) }
-        if Dice.database.chance(500), faults.contains(.nodes), !isCalm { faults.insert(.losses) }
+        machines = faults.contains(.nodes) ? Int32(1 + Dice.database.below(3)) : 1
+        for fault in [Fault.losses, .pauses] where Dice.database.chance(500) && faults.contains(.nodes) && !isCalm {
+            faults.insert(fault)
+        }
         if isCalm || !faults.contains(.objects) { faults.remove(.storeErrors) }
         cacheCapacity = Int64(stores.pick([0, 400_000, 1 << 30]))
         let drawn = (clients: 1 + dice.below(4), tasks: 2 + dice.below(10), time: 5_000 + dice.below(60_000))
         faults.formUnion(with)
         faults.subtract(without)
         // Nodes share a store only with contents in a bucket.
-        if !faults.contains(.objects) { faults.subtract([.nodes, .losses, .storeErrors]) }
+        if !faults.contains(.objects) { faults.subtract([.nodes, .losses, .pauses, .storeErrors]) }
+        if !faults.contains(.nodes) { machines = 1 }
         self.clients = clients ?? drawn.clients
         self.tasks = tasks ?? drawn.tasks
         troubledTime = Int64(drawn.time)
     }
-
-    /// The names of the nodes; none if the store is a file.
-    var nodes: [String] { has(.nodes) ? ["n1", "n2", "n3"] : [] }
 
     func has(_ fault: Fault) -> Bool { faults.contains(fault) }
 

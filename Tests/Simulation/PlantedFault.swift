@@ -11,6 +11,15 @@ enum PlantedFault: String, CaseIterable {
     case droppedEvent, droppedEnd, swappedEvents, keptEvents, wrongLength, keptContent, expiredContent
     case lateRetry, lostRetry, lostBegin, lostAnswer, forgottenQuestion, secondLaunch, unfinishedEnd
     case keptCacheBytes, strandedFollower, forgottenUpload, keptUpload, droppedSetFile, keptSetVersion
+    case skippedFence, skippedTurn, undoneCommit, misreportedCommit, keptClaim
+
+    /// The kinds of runs that can find it; none for most.
+    var needed: [Plan.Fault] {
+        switch self {
+        case .skippedFence, .skippedTurn, .undoneCommit, .misreportedCommit, .keptClaim: [.nodes, .losses, .pauses]
+        default: []
+        }
+    }
 
     private enum Place {
         case calls(csim_planted_fault)
@@ -29,12 +38,17 @@ enum PlantedFault: String, CaseIterable {
         case .shortWrite: .calls(csim_shorten_write)
         case .keptFile: .calls(csim_skip_removal)
         case .forgottenMove: .calls(csim_skip_move)
+        case .skippedFence: .calls(csim_skip_fence)
+        case .skippedTurn: .calls(csim_skip_turn)
+        case .undoneCommit: .calls(csim_undo_commit)
+        case .misreportedCommit: .calls(csim_misreport_commit)
         case .forgottenRefund, .keptStoredBytes, .keptBody, .miscountedLane, .emptiedLane, .miscountedSuccess,
             .miscountedSuspension, .repeatedNumber:
             .database(inCounters)
         case .droppedEvent, .droppedEnd, .swappedEvents, .keptEvents, .wrongLength, .keptContent, .expiredContent:
             .database(inEventsAndContents)
-        case .lateRetry, .lostRetry, .lostBegin, .lostAnswer, .forgottenQuestion, .secondLaunch, .unfinishedEnd:
+        case .lateRetry, .lostRetry, .lostBegin, .lostAnswer, .forgottenQuestion, .secondLaunch, .unfinishedEnd,
+            .keptClaim:
             .database(inStates)
         case .keptCacheBytes, .strandedFollower, .forgottenUpload, .keptUpload, .droppedSetFile, .keptSetVersion:
             .database(inCachesBucketsAndSets)
@@ -164,6 +178,12 @@ enum PlantedFault: String, CaseIterable {
             """
             CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF stage ON live WHEN new.stage = 'awaitingAnswer' BEGIN \
             UPDATE live SET question = NULL WHERE task = new.task; END
+            """
+        case .keptClaim:
+            """
+            CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF node ON live \
+            WHEN old.node IS NOT NULL AND new.node IS NULL AND new.task % 2 = 0 BEGIN \
+            UPDATE live SET node = old.node WHERE task = new.task; END
             """
         case .secondLaunch:
             """

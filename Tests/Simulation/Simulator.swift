@@ -11,8 +11,8 @@ final class Simulator: @unchecked Sendable {
     private var timers = Timers()
     /// Called after each step, for the network.
     var attend: () -> Void = {}
-    /// Called after each step in which the program has crashed.
-    var onCrash: () -> Void = {}
+    /// Called after each step in which the program of a machine has crashed.
+    var onCrash: (Int32) -> Void = { _ in }
     private(set) var steps = 0
 
     init(plan: Plan, trace: Trace) {
@@ -24,7 +24,7 @@ final class Simulator: @unchecked Sendable {
     var now: Int64 { csim_now() / 1_000_000 - 1_000_000 }
 
     fileprivate func add(_ job: UnownedJob, _ lane: Lane) {
-        if csim_has_crashed() != 0, lane.isOfProgram { return }
+        if csim_has_crashed(lane.machine) != 0 { return }
         jobs.append((job, lane))
     }
 
@@ -46,7 +46,7 @@ final class Simulator: @unchecked Sendable {
         while !isOver() {
             step()
             attend()
-            if csim_has_crashed() != 0 { onCrash() }
+            for machine in 1..<Int32(csim_machines) where csim_has_crashed(machine) != 0 { onCrash(machine) }
             if let violation = trace.violation { throw violation }
             if steps > plan.maximumSteps { throw Violation("There is no end: \(steps) steps, \(now) ms.") }
             if isStuck { throw Violation("Nothing will ever happen again.") }
@@ -63,16 +63,20 @@ final class Simulator: @unchecked Sendable {
         let sessions = Int(csim_ready_sessions(&attended))
         let isTimerDue = csim_next_timer() <= csim_now()
         let isOwnDue = timers.next <= csim_now()
-        let count = jobs.count + threads + sessions + (isTimerDue ? 1 : 0) + (isOwnDue ? 1 : 0)
+        let eligible = jobs.indices.filter { csim_is_paused(jobs[$0].lane.machine) == 0 }
+        let count = eligible.count + threads + sessions + (isTimerDue ? 1 : 0) + (isOwnDue ? 1 : 0)
         guard count > 0 else { return jump() }
         var choice = Int(csim_below(Int32(csim_order.rawValue), UInt64(count)))
         csim_advance(csim_now() + Int64(csim_below(Int32(csim_order.rawValue), 40_000)))
         trace.mix(UInt64(truncatingIfNeeded: count &* 1_000_003 &+ choice) ^ UInt64(bitPattern: csim_now()))
-        if choice < jobs.count {
-            let (job, lane) = jobs.remove(at: choice)
-            return job.runSynchronously(on: lane.asUnownedTaskExecutor())
+        if choice < eligible.count {
+            let (job, lane) = jobs.remove(at: eligible[choice])
+            let machine = csim_enter(lane.machine)
+            job.runSynchronously(on: lane.asUnownedTaskExecutor())
+            csim_enter(machine)
+            return
         }
-        choice -= jobs.count
+        choice -= eligible.count
         if choice < threads { return csim_run_thread(ready[choice]) }
         choice -= threads
         if choice < sessions { return csim_serve(attended[choice]) }
@@ -93,12 +97,12 @@ final class Simulator: @unchecked Sendable {
 /// Runs Swift jobs when the simulator chooses them.
 final class Lane: TaskExecutor, @unchecked Sendable {
     private let simulator: Simulator
-    /// Whether its jobs belong to the program, which may crash, and not to its surroundings.
-    let isOfProgram: Bool
+    /// The machine whose program the jobs belong to, which may crash; 0 for its surroundings.
+    let machine: Int32
 
-    init(_ simulator: Simulator, isOfProgram: Bool) {
+    init(_ simulator: Simulator, machine: Int32) {
         self.simulator = simulator
-        self.isOfProgram = isOfProgram
+        self.machine = machine
     }
 
     func enqueue(_ job: consuming ExecutorJob) { simulator.add(UnownedJob(job), self) }
@@ -150,7 +154,7 @@ final class Trace: @unchecked Sendable {
     func met(_ name: String) { counts[name, default: 0] += 1 }
 
     func fail(_ text: String) {
-        guard violation == nil, csim_has_crashed() == 0 else { return }
+        guard violation == nil, csim_has_crashed(csim_machine()) == 0 else { return }
         note("VIOLATION \(text)")
         violation = Violation(text)
     }

@@ -8,7 +8,7 @@ import SQL
 import Service
 import Store
 
-/// One run: the program in successive lives, and its surroundings.
+/// One run: the program in successive lives on one machine or several, and its surroundings.
 final class World: @unchecked Sendable {
     let plan: Plan
     private let planted: PlantedFault?
@@ -19,7 +19,8 @@ final class World: @unchecked Sendable {
     let receiver: Receiver
     let objects: ObjectHost
     private(set) var app = AppID(0)
-    private(set) var life: Life
+    /// The present life of each machine, in their order.
+    private(set) var lives: [Life]
     /// Lives that have ended. They must not be released, which would run code that a crash prevents.
     private var graves: [Life] = []
     private let lane: Lane
@@ -38,8 +39,8 @@ final class World: @unchecked Sendable {
         origins = Origins(simulator, network)
         receiver = Receiver(simulator, network)
         objects = ObjectHost(simulator, network)
-        lane = Lane(simulator, isOfProgram: false)
-        life = Life(1, node: plan.nodes.first, folder: "\(folder)/1", simulator)
+        lane = Lane(simulator, machine: 0)
+        lives = []
     }
 
     var clock: Timestamp { Clock.system.now }
@@ -47,10 +48,9 @@ final class World: @unchecked Sendable {
     /// Runs the plan to its end.
     func run() throws(Violation) {
         trace.note("plan \(plan.text)")
-        for place in ["", "/1", "/1/data", "/1/root"] { mkdir(folder + place, 0o700) }
-        for number in 1...plan.clients { mkdir("\(folder)/1/root/d\(number)", 0o700) }
+        mkdir(folder, 0o700)
         if plan.has(.nodes) { startServer() }
-        csim_mount("\(folder)/1", "\(folder)/2")
+        for machine in 1...plan.machines { addMachine(node: plan.has(.nodes) ? "n\(machine)" : nil) }
         network.serve = { [self] request, connection in
             if connection.address & 0x100 != 0 {
                 receiver.serve(request, connection)
@@ -61,10 +61,22 @@ final class World: @unchecked Sendable {
             }
         }
         simulator.attend = { [network] in network.attend() }
-        simulator.onCrash = { [self] in bury() }
-        life.start()
+        simulator.onCrash = { [self] in bury($0) }
         begin { try await self.makeApp() }
         try simulator.run { isDone }
+    }
+
+    /// Starts the program on a new machine.
+    private func addMachine(node: String?) {
+        let machine = Int32(lives.count + 1)
+        let life = Life(1, machine: machine, node: node, folder: "\(folder)/\(machine)/1", simulator)
+        for place in ["/\(machine)", "/\(machine)/1", "/\(machine)/1/data", "/\(machine)/1/root"] {
+            mkdir(folder + place, 0o700)
+        }
+        for number in 1...plan.clients { mkdir("\(life.folder)/root/d\(number)", 0o700) }
+        csim_mount(machine, life.folder, "\(folder)/\(machine)/2")
+        lives.append(life)
+        life.start()
     }
 
     /// Creates the database of the server that the nodes share.
@@ -84,7 +96,14 @@ final class World: @unchecked Sendable {
         csim_start_server(path)
     }
 
-    /// Calls the present life of the program.
+    /// A life that serves, if any, otherwise any: requests reach the nodes in no order.
+    private var life: Life {
+        let serving = lives.filter { $0.state == .serving && csim_is_paused($0.machine) == 0 }
+        guard lives.count > 1, !serving.isEmpty else { return lives[0] }
+        return Dice.database.pick(serving)
+    }
+
+    /// Calls a present life of the program.
     func call<Value: Sendable>(
         of app: AppID?, _ body: @escaping @Sendable (Service, Launches) async throws -> Value
     ) async throws -> Value { try await life.call(of: app, body) }
@@ -103,7 +122,7 @@ final class World: @unchecked Sendable {
 
     /// The bytes of a file of the simulated disk.
     func file(_ path: String) -> [UInt8]? {
-        let descriptor = open("\(life.folder)/\(path)", O_RDONLY)
+        let descriptor = open("\(lives[0].folder)/\(path)", O_RDONLY)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var status = stat()
@@ -115,7 +134,7 @@ final class World: @unchecked Sendable {
 
     /// Writes to a file of the simulated disk in place. Returns whether it has a byte.
     func overwriteFirstByte(of path: String) -> Bool {
-        let descriptor = open("\(life.folder)/\(path)", O_RDWR)
+        let descriptor = open("\(lives[0].folder)/\(path)", O_RDWR)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         var byte: UInt8 = 0
@@ -241,7 +260,9 @@ final class World: @unchecked Sendable {
 
     private func filesLeft() -> [String] {
         var found: [String] = []
-        for area in ["partial", "contents", "bodies"] { list("\(life.folder)/data/\(area)", area, &found) }
+        for life in lives where !lost.contains(life.machine) {
+            for area in ["partial", "contents", "bodies"] { list("\(life.folder)/data/\(area)", area, &found) }
+        }
         return found
     }
 
@@ -275,6 +296,7 @@ final class World: @unchecked Sendable {
         if plan.has(.fullDisk) { fillDisk() }
         if plan.has(.clockJumps) { jumpClock() }
         if plan.has(.storeErrors) { objects.refuseSometimes() }
+        if plan.has(.pauses) { pauseMachine() }
         if plan.has(.losses) {
             csim_set_losses(Int32(Dice.database.pick([0, 1, 5, 30])))
             restartServer()
@@ -287,9 +309,31 @@ final class World: @unchecked Sendable {
             guard isTroubled else { return }
             let isPowerCut = plan.has(.powerCuts) && (dice.chance(600) || !plan.has(.kills) && !plan.has(.fatalSignals))
             let count = dice.chance(200) ? 0 : 1 + dice.below(80)
+            let machine = 1 + Int32(lives.count > 1 ? Dice.database.below(lives.count) : 0)
             trace.note("crash planned: \(isPowerCut ? "power cut" : "kill") after \(count) calls")
-            csim_plan_crash(isPowerCut ? csim_power_cut : csim_kill, Int64(count))
+            csim_plan_crash(machine, isPowerCut ? csim_power_cut : csim_kill, Int64(count))
             planCrash()
+        }
+    }
+
+    private func pauseMachine() {
+        let dice = Dice.database
+        simulator.after(dice.between(500, 20_000)) { [self] in
+            guard isTroubled else { return }
+            let machine = 1 + Int32(dice.below(lives.count))
+            csim_set_paused(machine, 1)
+            trace.note("machine \(machine) pauses")
+            trace.met("machine paused")
+            if dice.chance(300), lives.count + 1 < csim_machines {
+                trace.note("another machine replaces machine \(machine)")
+                trace.met("machine replaced")
+                addMachine(node: lives[Int(machine) - 1].node)
+            }
+            simulator.after(dice.pick([dice.between(10, 5000), dice.between(5000, 60_000)])) { [self] in
+                csim_set_paused(machine, 0)
+                trace.note("machine \(machine) continues")
+                pauseMachine()
+            }
         }
     }
 
@@ -352,6 +396,7 @@ final class World: @unchecked Sendable {
         csim_set_full(0)
         network.setNamesFail(false)
         csim_set_losses(0)
+        for life in lives { csim_set_paused(life.machine, 0) }
     }
 
     /// The bytes that the handler of a fatal signal writes.
@@ -364,39 +409,39 @@ final class World: @unchecked Sendable {
         trace.met("crash marker")
     }
 
-    /// The folders in which the last lives of the nodes have left their disks.
-    private var disks: [String: String] = [:]
+    /// Machines that never return: another one has their node, or none.
+    private var lost: Set<Int32> = []
 
-    private func disk(of node: String?) -> String {
-        if let place = disks[node ?? ""] { return place }
-        let place = "\(folder)/\(node ?? "")"
-        for part in ["", "/data", "/root"] { mkdir(place + part, 0o700) }
-        return place
-    }
+    private var canBeLost: Bool { plan.has(.nodes) && isTroubled && Dice.database.chance(100) }
 
-    /// The program has crashed. The next life starts from the disk that it has left.
-    private func bury() {
-        let number = life.number + 1
-        trace.note("life \(life.number) ends after \(csim_disk_calls_made()) calls")
+    /// The program of a machine has crashed. Its next life starts from the disk that it has left.
+    private func bury(_ machine: Int32) {
+        let dead = lives[Int(machine) - 1]
+        let number = dead.number + 1
+        let disk = "\(folder)/\(machine)/"
+        trace.note("life \(dead.number) of machine \(machine) ends after \(csim_disk_calls_made()) calls")
         trace.met("crash")
-        if isTroubled, plan.has(.fatalSignals), Dice.plan.chance(400) {
-            leaveCrashMarker(in: "\(folder)/\(number)/data")
-        }
-        let dead = life
-        disks[dead.node ?? ""] = "\(folder)/\(number)"
-        let node = plan.nodes.isEmpty || Dice.database.chance(500) ? dead.node : Dice.database.pick(plan.nodes)
-        let place = disk(of: node)
+        if isTroubled, plan.has(.fatalSignals), Dice.plan.chance(400) { leaveCrashMarker(in: "\(disk)\(number)/data") }
         graves.append(dead)
         simulator.drop(dead.lane)
-        network.dropAll()
-        csim_bury()
-        csim_mount(place, "\(folder)/\(number + 1)")
-        life = Life(number, node: node, folder: place, simulator)
+        network.drop(machine)
+        csim_bury(machine)
+        csim_mount(machine, "\(disk)\(number)", "\(disk)\(number + 1)")
+        let next = Life(number, machine: machine, node: dead.node, folder: "\(disk)\(number)", simulator)
+        lives[Int(machine) - 1] = next
         dead.end()
-        let next = life
-        simulator.after(Dice.plan.between(10, 2000)) { [self] in
+        let others = lives.filter { $0 !== next && !lost.contains($0.machine) }
+        if others.contains(where: { $0.node == next.node }) || canBeLost && !others.isEmpty {
+            trace.note("machine \(machine) is lost")
+            trace.met("machine lost")
+            lost.insert(machine)
+            return
+        }
+        // Other nodes take over from one that stays away.
+        let staysAway = plan.has(.nodes) && isTroubled && Dice.database.chance(300)
+        simulator.after(staysAway ? Dice.database.between(10_000, 90_000) : Dice.plan.between(10, 2000)) { [self] in
             // A crash before the start has created another life.
-            if life === next { next.start() }
+            if lives[Int(machine) - 1] === next { next.start() }
         }
     }
 }

@@ -27,6 +27,18 @@ uint64_t csim_draw(int stream);
 // A number below `limit`, which is above zero.
 uint64_t csim_below(int stream, uint64_t limit);
 
+// MARK: Machines
+
+// Programs run on machines 1, 2, …; 0 are their surroundings. Threads, timers, descriptors and files belong to the
+// machine whose code creates them.
+enum { csim_machines = 4 };
+int csim_machine(void);
+// Continues as a machine; returns the one before.
+int csim_enter(int machine);
+// A paused machine runs nothing.
+void csim_set_paused(int machine, int is_paused);
+int csim_is_paused(int machine);
+
 // MARK: Time
 
 // Nanoseconds of the monotonic clock; of the system's own clock; what the wall clock is ahead of the monotonic one.
@@ -61,11 +73,11 @@ struct csim_connection {
     int socket, peer;
     uint32_t address;
     uint16_t port;
-    int generation;   // of the program that asked
+    int machine, generation;   // of the program that asked
 };
 
-// The number of programs that were buried.
-int csim_generation(void);
+// The number of a machine's programs that were buried.
+int csim_generation(int machine);
 
 // The next connection that the program asked for; whether there is one.
 int csim_next_connection(struct csim_connection *connection);
@@ -100,16 +112,16 @@ void csim_serve(int number);
 enum csim_disk_call { csim_write, csim_sync, csim_disk_calls };
 enum csim_crash { csim_kill, csim_power_cut };
 
-// The folder whose files are simulated; existing files count as synced. A crash leaves the remaining files in `image`.
-void csim_mount(const char *folder, const char *image);
+// The folder that is a machine's disk; existing files count as synced. A crash leaves the remaining files in `image`.
+void csim_mount(int machine, const char *folder, const char *image);
 // The number of calls so far that change or sync a file of the folder.
 int64_t csim_disk_calls_made(void);
-// Lets the process crash after so many more of these calls, or now with 0. Builds the image at that moment.
-void csim_plan_crash(enum csim_crash kind, int64_t count);
-// Whether the crash has come: everything the process has done since is not real.
-int csim_has_crashed(void);
-// Forgets threads, timers, descriptors and files of a process that crashed.
-void csim_bury(void);
+// Lets a machine crash after so many more of its calls, or now with 0. Builds the image at that moment.
+void csim_plan_crash(int machine, enum csim_crash kind, int64_t count);
+// Whether the crash has come: everything the machine has done since is not real.
+int csim_has_crashed(int machine);
+// Forgets threads, timers, descriptors and files of a machine that crashed.
+void csim_bury(int machine);
 // Lets the calls of one kind fail with `error`, with this probability (per million).
 void csim_set_fault(enum csim_disk_call call, int permillion, int error);
 int64_t csim_faults_met(enum csim_disk_call call);
@@ -131,7 +143,11 @@ enum csim_planted_fault {
     csim_misplace_write,     // by one byte, of a file that is not the database's
     csim_shorten_write,      // by one byte, which is reported as written
     csim_skip_removal,       // of a file of the folder
-    csim_skip_move           // of a file within the folder
+    csim_skip_move,          // of a file within the folder
+    csim_skip_fence,         // of a node whose place another process has
+    csim_skip_turn,          // of nodes that write: the lock is taken with the first write only
+    csim_undo_commit,        // now and then, although the server confirms it
+    csim_misreport_commit    // as the outcome of a commit in doubt
 };
 void csim_plant(enum csim_planted_fault fault);
 
