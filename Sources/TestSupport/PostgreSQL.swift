@@ -195,7 +195,9 @@ package final class PostgreSQL: Sendable {
     /// - Parameter template: A database without sessions to copy; `nil` for an empty database.
     package func database(template: String? = nil) async throws -> PostgreSQLDatabase {
         let name = "test_\(RandomBytes.make(6).hexadecimal)"
-        _ = try await query("CREATE DATABASE \(name) TEMPLATE \(template ?? "template0")", in: "postgres")
+        // Copied as files, which takes half of the time of a copy through the log.
+        let source = "TEMPLATE \(template ?? "template0") STRATEGY file_copy"
+        _ = try await query("CREATE DATABASE \(name) \(source)", in: "postgres")
         return PostgreSQLDatabase(self, name)
     }
 

@@ -51,7 +51,7 @@ void csim_accept(const struct csim_connection *connection) {
 
 void csim_refuse(const struct csim_connection *connection, int error) {
     struct socket *socket = of(connection->socket);
-    if (socket && socket->peer == connection->peer) socket->error = error;
+    if (socket && socket->peer == connection->peer) socket->error = error, socket->peer = -1;
     close(connection->peer);
     csim_descriptors_changed();
 }
@@ -71,7 +71,7 @@ ssize_t csim_send(int peer, const void *bytes, size_t count) {
 
 void csim_hang_up(const struct csim_connection *connection, int resets) {
     struct socket *socket = of(connection->socket);
-    if (resets && socket && socket->peer == connection->peer) socket->is_reset = 1;
+    if (socket && socket->peer == connection->peer) socket->is_reset = resets, socket->peer = -1;
     close(connection->peer);
     csim_descriptors_changed();
 }
@@ -123,6 +123,18 @@ OPEN(openat, folder, int folder, const char *path, int flags)
 OPEN(openat64, folder, int folder, const char *path, int flags)
 
 EXPORT int epoll_create1(int flags) { return owned((int)syscall(SYS_epoll_create1, flags)); }
+
+static int own_both(int result, const int pair[2]) {
+    if (result == 0) owned(pair[0]), owned(pair[1]);
+    return result;
+}
+
+EXPORT int pipe(int pair[2]) { return own_both((int)syscall(SYS_pipe2, pair, 0), pair); }
+
+EXPORT int socketpair(int domain, int type, int protocol, int pair[2]) {
+    return own_both((int)syscall(SYS_socketpair, domain, type, protocol, pair), pair);
+}
+
 EXPORT int eventfd(unsigned value, int flags) { return owned((int)syscall(SYS_eventfd2, value, flags)); }
 
 // MARK: The program's side
@@ -252,7 +264,7 @@ void csim_bury(int machine) {
     for (int descriptor = 0; descriptor < descriptors; descriptor++) {
         if (owners[descriptor] != machine) continue;
         // Nothing is sent to a program that has ended.
-        if (sockets[descriptor].is_open) syscall(SYS_close, sockets[descriptor].peer);
+        if (sockets[descriptor].is_open && sockets[descriptor].peer >= 0) close(sockets[descriptor].peer);
         close(descriptor);
     }
     csim_reset_network(machine);

@@ -18,7 +18,20 @@ struct Contract: Sendable {
 
     let schema: Schema
     let operations: [Operation]
-    private let patterns: [String: [Substring]]
+    private let patterns: [String: [Segment]]
+
+    /// A segment of a pattern.
+    private enum Segment {
+        case name(Substring)
+        case parameter
+
+        func fits(_ segment: Substring) -> Bool {
+            switch self {
+            case .name(let name): name == segment
+            case .parameter: !segment.isEmpty
+            }
+        }
+    }
 
     /// Any route can respond with these, as the description's introduction states.
     private static let everywhere: Set = [405, 414, 417, 421, 431]
@@ -32,7 +45,9 @@ struct Contract: Sendable {
         let document = (try? JSON(parsing: Self.embedded())) ?? .null
         schema = Schema(document: document, isExact: true)
         let paths = document["paths"].object ?? [:]
-        patterns = paths.keys.reduce(into: [:]) { $0[$1] = Self.segments($1) }
+        patterns = paths.keys.reduce(into: [:]) { patterns, path in
+            patterns[path] = Self.segments(path).map { $0.first == "{" ? .parameter : .name($0) }
+        }
         operations = paths.flatMap { pattern, item in
             (item.object ?? [:]).compactMap { method, operation in
                 guard let identifier = operation["operationId"].string else { return nil }
@@ -45,7 +60,10 @@ struct Contract: Sendable {
 
     /// The operation of a request; `nil` if none is described. `HEAD` is described with `GET`.
     func operation(_ method: String, _ target: String) -> Operation? {
-        guard let pattern = pattern(of: target) else { return nil }
+        pattern(of: target).flatMap { operation(method, at: $0) }
+    }
+
+    private func operation(_ method: String, at pattern: String) -> Operation? {
         let own = operations.first { $0.method == method && $0.pattern == pattern }
         guard own == nil, method == "HEAD" else { return own }
         return operations.first { $0.method == "GET" && $0.pattern == pattern }
@@ -53,11 +71,11 @@ struct Contract: Sendable {
 
     /// The differences between a response and the description.
     func faults(_ method: String, _ target: String, _ answer: APIClient.Answer) -> [String] {
-        guard pattern(of: target) != nil else {
+        guard let pattern = pattern(of: target) else {
             return [400, 401, 404, 414, 421, 422].contains(answer.status) ? [] : ["an unknown path"]
         }
         if Self.everywhere.contains(answer.status) || method == "OPTIONS" { return [] }
-        guard let operation = operation(method, target) else { return ["an unknown method"] }
+        guard let operation = operation(method, at: pattern) else { return ["an unknown method"] }
         // Bytes that are not HTTP get a plain 400.
         if answer.status == 400, answer.fields["Content-Type"]?.hasPrefix("application/problem+json") != true {
             return []
@@ -99,11 +117,14 @@ struct Contract: Sendable {
     /// The described path of a target: names before parameters. The path of a file in a set may have slashes.
     private func pattern(of target: String) -> String? {
         let segments = Self.segments(String(target.prefix { $0 != "?" }))
-        let fitting = patterns.filter { _, pattern in
-            (pattern.count == segments.count || (pattern.last == "{path}" && pattern.count < segments.count))
-                && zip(pattern, segments).allSatisfy { $0.hasPrefix("{") ? !$1.isEmpty : $0 == $1 }
+        var best: (path: String, parameters: Int)?
+        for (path, pattern) in patterns
+        where pattern.count == segments.count || (pattern.count < segments.count && path.hasSuffix("{path}")) {
+            guard !zip(pattern, segments).contains(where: { !$0.fits($1) }) else { continue }
+            let parameters = pattern.count { if case .parameter = $0 { true } else { false } }
+            if best.map({ parameters < $0.parameters }) ?? true { best = (path, parameters) }
         }
-        return fitting.min { $0.value.count { $0.hasPrefix("{") } < $1.value.count { $0.hasPrefix("{") } }?.key
+        return best?.path
     }
 
     private static func segments(_ path: String) -> [Substring] {

@@ -16,8 +16,8 @@ import Testing
     func `Kills repeat at most 8 MiB each, over all segments`() async throws {
         let (kills, whole) = (3, Content.bytes(seed: 1, length: Self.size))
         let scene = try await Scene(configuration: Self.configuration)
-        // Slow enough that it does not end before the last kill.
-        let slowly = [Misbehaviour.trickle(size: 64 << 10, pause: .milliseconds(60))]
+        // Slow enough that it does not end before the last kill: five eighths of it take four seconds.
+        let slowly = [Misbehaviour.trickle(size: 64 << 10, pause: .milliseconds(100))]
         scene.origin.serve("/a", .generated(seed: 1, length: Self.size), always: slowly)
         let number = try await scene.download("/a", ["segments": 16])
         // A kill leaves few unrecorded bytes: more are added where nothing is fetched before the end.
@@ -26,7 +26,7 @@ import Testing
         for kill in 1...kills {
             let received = try await eventually("bytes enough for kill \(kill)") { () -> Int? in
                 let received = try await scene.task(number)["countOfBytesReceived"].int ?? 0
-                return received > Self.size / 5 * kill ? received : nil
+                return received > Self.size / 8 * kill ? received : nil
             }
             try await scene.service.kill()
             let progress = try await scene.storedProgress()
