@@ -51,6 +51,27 @@ struct ObjectTests {
         #expect(try await !fixture.store.files.namesObjects())
     }
 
+    @Test func `The object of an upload that fails is removed, also after the upload seemed abandoned`() async throws {
+        let fixture = try await StoreFixture()
+        let (store, bucket) = (fixture.store, Store.Files.contentsBucket)
+        func begin(_ key: String) async throws -> Int64 {
+            try await store.files.beginUpload(
+                of: TaskID(0), bucket: bucket, key: key, at: fixture.now, until: fixture.now + .seconds(60))
+        }
+        let row = try await begin("k")
+        #expect(try await useless(fixture) == [])
+        try await store.files.abandonUpload(row: row, of: "k", at: fixture.now)
+        #expect(try await useless(fixture) == ["k"])
+        try await store.files.forgetUpload(row: row, id: nil)
+
+        let gone = try await begin("other")
+        try await store.files.forgetUpload(row: gone, id: nil)
+        try await store.files.abandonUpload(row: gone, of: "other", at: fixture.now)
+        #expect(try await store.files.isKnown(object: "other"))
+        fixture.advance(.seconds(30))
+        #expect(try await useless(fixture) == ["other"])
+    }
+
     @Test func `A content that arrives after the end of its task is scheduled for removal`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()

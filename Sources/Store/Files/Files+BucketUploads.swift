@@ -69,13 +69,26 @@ extension Store.Files {
     /// Records the object of a task that was completed meanwhile for removal: the object may be in the bucket of
     /// contents or appear there soon.
     package func noteLate(object key: String, at now: Timestamp) async throws {
+        try await database.write { db in try self.noteLate(object: key, db, at: now) }
+    }
+
+    private func noteLate(object key: String, _ db: Connection, at now: Timestamp) throws {
+        try db.execute(
+            """
+            INSERT INTO bucket_upload (task, bucket, object_key, upload_id, begun_at, due_at) \
+            VALUES (0, ?1, ?2, ?3, ?4, ?5)
+            """, Self.contentsBucket, key, Self.noUpload, now.milliseconds, (now + Self.longestDelay).milliseconds)
+    }
+
+    /// Has the bytes of a failed upload into the bucket of contents removed.
+    ///
+    /// The row is gone if the upload seemed abandoned, after a jump of the clock for example. Its object may have been
+    /// created since, and gets a new row.
+    package func abandonUpload(row: Int64, of key: String, at now: Timestamp) async throws {
         try await database.write { db in
-            try db.execute(
-                """
-                INSERT INTO bucket_upload (task, bucket, object_key, upload_id, begun_at, due_at) \
-                VALUES (0, ?1, ?2, ?3, ?4, ?5)
-                """, Self.contentsBucket, key, Self.noUpload, now.milliseconds,
-                (now + Self.longestDelay).milliseconds)
+            let isRecorded = try db.change(
+                "UPDATE bucket_upload SET due_at = ?2 WHERE id = ?1", row, now.milliseconds)
+            if isRecorded == 0 { try self.noteLate(object: key, db, at: now) }
         }
     }
 

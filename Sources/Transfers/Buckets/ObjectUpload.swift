@@ -144,7 +144,7 @@ package struct ObjectUpload {
     package func abandon() async {
         permit?.letGo()
         guard let row else { return }
-        try? await store.files.extendUploads(rows: [row], until: clock.now)
+        try? await store.files.abandonUpload(row: row, of: key, at: clock.now)
     }
 
     /// Keeps the written bytes for some time, though no commit names them yet.
