@@ -1,4 +1,5 @@
 import Base
+import Buckets
 import CSimulation
 import Core
 import Files
@@ -57,6 +58,12 @@ final class Client: @unchecked Sendable {
         } catch is Life.Lost {
             trace.note("client \(number) \(name): lost")
         } catch let error as ServiceError where mayFail(error) {
+            trace.note("client \(number) \(name): \(error)")
+        } catch let error as ObjectGone where plan.has(.objects) {
+            // The API responds like that the contents are not available now.
+            trace.note("client \(number) \(name): \(error)")
+        } catch let error as BucketFault where plan.has(.storeErrors) {
+            // A response that has begun is cut.
             trace.note("client \(number) \(name): \(error)")
         } catch let error as SQLError where world.mayFail(error) {
             trace.note("client \(number) \(name): \(error)")

@@ -57,9 +57,10 @@ final class Life: @unchecked Sendable {
     }
 
     private func run() async throws {
-        let log = Log(level: .info, format: .text) { [trace] line in
+        let log = Log(level: .info, format: .text) { [trace, node] line in
             if String(decoding: line, as: UTF8.self).contains(Self.unsyncedMove) { trace.met(Self.unsyncedMove) }
-            trace.note("log \(String(decoding: line, as: UTF8.self).dropFirst(25).filter { $0 != "\n" })")
+            let text = String(decoding: line, as: UTF8.self).dropFirst(25).filter { $0 != "\n" }
+            trace.note("log \(node.map { $0 + " " } ?? "")\(text)")
         }
         var settings = ServiceSettings(
             dataFolder: "\(folder)/data", version: "1", egress: EgressPolicy(allowed: [CIDR(.v4(0x0A00_0000), 8)]))
@@ -95,7 +96,7 @@ final class Life: @unchecked Sendable {
             metrics: metrics, carryOut: { service.outlet.handle($0) })
         self.launches = launches
         state = .serving
-        trace.note("serving")
+        trace.note("machine \(machine) serves")
         try await withThrowingTaskGroup { group in
             group.addTask { try await service.run() }
             group.addTask { try await launches.run() }

@@ -37,7 +37,8 @@ struct Plan {
     var tasks: Int
     /// Milliseconds until the faults stop.
     var troubledTime: Int64
-    var maximumSteps = 1_000_000
+    /// Each node looks for the others' commits three times a second.
+    var maximumSteps: Int { 1_000_000 * (1 + 2 * Int(machines)) }
     /// The number of machines that run the program at first: one, or as many as there are nodes.
     private(set) var machines: Int32
     /// Bytes that the cache keeps.

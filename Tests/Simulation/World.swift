@@ -48,6 +48,8 @@ final class World: @unchecked Sendable {
     /// Runs the plan to its end.
     func run() throws(Violation) {
         trace.note("plan \(plan.text)")
+        // Of an earlier process that was killed.
+        csim_remove(folder)
         mkdir(folder, 0o700)
         if plan.has(.nodes) { startServer() }
         for machine in 1...plan.machines { addMachine(node: plan.has(.nodes) ? "n\(machine)" : nil) }
