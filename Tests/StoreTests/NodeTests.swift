@@ -442,6 +442,16 @@ final class NodeTests {
         .retry(at: first.now, waitsForConnectivity: false, progress)
     }
 
+    @Test func `The need of a partial file is undecided until a node has claimed its task`() async throws {
+        let session = try await first.makeSession()
+        let task = try await first.create(first.download(), in: session)
+        let file = "partial/\(task.id.rawValue)"
+        #expect(try await first.store.files.need(of: file) == .undecided)
+        _ = try await second.claim()
+        #expect(try await first.store.files.need(of: file) == .none)
+        #expect(try await second.store.files.need(of: file) == .certain)
+    }
+
     @Test func `The files of a cancelled task are removed by the node that has them`() async throws {
         let session = try await first.makeSession()
         let task = try await waiting(retry, in: session)

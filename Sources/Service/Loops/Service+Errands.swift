@@ -7,7 +7,8 @@ import Transfers
 extension Service {
     /// Runs each errand separately: a failure delays no other errand.
     ///
-    /// - Returns: The number of writes, and the errands to try again.
+    /// - Returns: The number of writes, and the errands to try again: failed ones, and those for files of which the need
+    ///   is not known yet.
     func run(_ errands: [JanitorErrand]) async -> (writes: Int, failed: [JanitorErrand]) {
         var removed: [String] = []
         var failed: [JanitorErrand] = []
@@ -15,7 +16,12 @@ extension Service {
         for errand in errands {
             for file in errand.files {
                 do {
-                    if case .removeIfOrphan = errand, try await store.files.isNeeded(file: file) { continue }
+                    if case .removeIfOrphan = errand {
+                        let need = try await store.files.need(of: file)
+                        // Another node may start the task: the file is looked at again.
+                        if need == .undecided { failed.append(errand) }
+                        if need != .none { continue }
+                    }
                     try await folder.remove(file)
                     removed.append(file)
                 } catch {
@@ -44,7 +50,7 @@ extension Service {
     /// A file of this run is staged until a commit refers to it, or belongs to a task that is not completed. Therefore
     /// the staged files are read first.
     ///
-    /// - Returns: Errands for the files that could not be removed.
+    /// - Returns: Errands for the files that could not be removed, or whose need is not known yet.
     @discardableResult
     func removeOrphans() async throws -> [JanitorErrand] {
         var failed: [JanitorErrand] = []
@@ -56,7 +62,10 @@ extension Service {
                 if error.isOfShutdown { return failed }
                 log.warning("a folder cannot be listed, and keeps its orphans", ("folder", area), ("error", error))
             }
-            for file in files where try await !store.files.isNeeded(file: file) {
+            for file in files {
+                let need = try await store.files.need(of: file)
+                if need == .undecided { failed.append(.removeIfOrphan(file)) }
+                guard need == .none else { continue }
                 do { try await folder.remove(file) } catch { failed.append(.removeIfOrphan(file)) }
             }
         }

@@ -76,33 +76,44 @@ extension Store.Files {
     }
 
     /// Whether a file below this node's data folder is referred to or may be in use by a task.
-    package func isNeeded(file path: String) async throws -> Bool {
+    package func isNeeded(file path: String) async throws -> Bool { try await need(of: path) != .none }
+
+    /// The need of a file below this node's data folder.
+    package func need(of path: String) async throws -> FileNeed {
         try await database.read { db in
             // Partial files and contents are named by their task, whose commit may be about to refer to them.
             let isOfTask = path.hasPrefix("partial/") || path.hasPrefix("contents/")
             let name = path.split(separator: "/").last?.prefix { $0 != "." }
             let task = isOfTask ? name.flatMap { Int64($0) } : nil
-            if let task, try self.hasFiles(TaskID(task), db) { return true }
-            return try db.exists(
+            if let task, case let need = try self.needOfFiles(of: TaskID(task), db), need != .none { return need }
+            let isNamed = try db.exists(
                 """
                 SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE file = ?1) \
                 OR EXISTS (SELECT 1 FROM body WHERE file = ?1) OR EXISTS (SELECT 1 FROM cached WHERE file = ?1) \
                 OR EXISTS (SELECT 1 FROM set_file WHERE file = ?1) \
                 OR EXISTS (SELECT 1 FROM resume_data WHERE file = ?1 AND (node IS NULL OR node = ?2))
                 """, path, self.node)
+            return isNamed ? .certain : .none
         }
     }
 
-    /// Whether an unfinished task may have files at this node: it is in flight here, was last here, or has no known
-    /// node yet, so that it may start here at any moment.
-    private func hasFiles(_ task: TaskID, _ db: Connection) throws -> Bool {
+    /// Whether an unfinished task needs its files at this node: it is in flight here or was last here.
+    private func needOfFiles(of task: TaskID, _ db: Connection) throws -> FileNeed {
         try db.first("SELECT node, progress_document FROM live WHERE task = ?1", task.rawValue) { row in
-            guard let node = self.node else { return true }
+            guard let node = self.node else { return .certain }
             let progress = try row.blobOrNil("progress_document").map {
                 try self.documents.decode(TaskProgress.self, $0)
             }
             let nodes = [row.textOrNil("node"), progress?.node].compactMap { $0 }
-            return nodes.isEmpty || nodes.contains(node)
-        } ?? false
+            return nodes.isEmpty ? .undecided : nodes.contains(node) ? .certain : .none
+        } ?? .none
     }
+}
+
+/// The need of a file on a node's disk.
+package enum FileNeed: Sendable {
+    case none
+    /// The file's task has no node yet, and may start here at any moment.
+    case undecided
+    case certain
 }

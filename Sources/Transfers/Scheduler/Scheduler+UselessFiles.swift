@@ -11,12 +11,15 @@ extension Scheduler {
     /// Removes the files that no task here needs. In the loop, so that no transfer begins with one of them meanwhile.
     func removeUselessFiles() async {
         do {
-            // A file in use keeps its row.
-            let files = try await store.files.discarded(limit: Self.filesAtOnce).filter { !isInUse($0) }
-            for file in files {
-                if try await !store.files.isNeeded(file: file) { try await folder.remove(file) }
+            var removed: [String] = []
+            // A file that is still needed keeps its row: until the task's progress is stored at the node that has
+            // claimed it, the store does not know that the task has left this node.
+            for file in try await store.files.discarded(limit: Self.filesAtOnce) where !isInUse(file) {
+                if try await store.files.isNeeded(file: file) { continue }
+                try await folder.remove(file)
+                removed.append(file)
             }
-            try await store.files.forgetDiscarded(files)
+            try await store.files.forgetDiscarded(removed)
         } catch {
             if Store.Obstacle(error) != .away { log.warning("files could not be removed", ("error", "\(error)")) }
         }
