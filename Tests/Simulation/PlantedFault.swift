@@ -182,7 +182,7 @@ enum PlantedFault: String, CaseIterable {
         case .keptClaim:
             """
             CREATE TRIGGER IF NOT EXISTS planted AFTER UPDATE OF node ON live \
-            WHEN old.node IS NOT NULL AND new.node IS NULL AND new.task % 2 = 0 BEGIN \
+            WHEN old.node IS NOT NULL AND new.node IS NULL BEGIN \
             UPDATE live SET node = old.node WHERE task = new.task; END
             """
         case .secondLaunch:

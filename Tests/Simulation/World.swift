@@ -414,7 +414,7 @@ final class World: @unchecked Sendable {
     /// Machines that never return: another one has their node, or none.
     private var lost: Set<Int32> = []
 
-    private var canBeLost: Bool { plan.has(.nodes) && isTroubled && Dice.database.chance(100) }
+    private var canBeLost: Bool { plan.has(.nodes) && isTroubled && Dice.database.chance(300) }
 
     /// The program of a machine has crashed. Its next life starts from the disk that it has left.
     private func bury(_ machine: Int32) {
