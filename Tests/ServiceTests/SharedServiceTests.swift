@@ -75,15 +75,8 @@ struct SharedServiceTests {
         let home = try await SharedPostgreSQL.database()
         let proxy = try CuttingProxy(to: home.server.port)
         let folder = TemporaryFolder()
-        folder.makeFolder("data")
-        let settings = ServiceSettings(
-            dataFolder: folder.file("data"), version: "1", egress: EgressPolicy(allowed: ServiceStage.loopback))
-        let connection = home.connection.replacing(":\(home.server.port)/", with: ":\(proxy.port)/")
-        let service = try Service(
-            settings: settings, store: .server(PostgreSQLServer(connection), node: "early"),
-            sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)), transferThreads: 1, clock: .system, log: .none,
-            metrics: Metrics(), onFatalError: { preconditionFailure("\($0)") })
-        try await service.prepare()
+        let service = try await node(
+            in: folder, home.connection.replacing(":\(home.server.port)/", with: ":\(proxy.port)/"))
         let orphan = folder.file("data/partial/77")
         try Data([1]).write(to: URL(filePath: orphan))
         proxy.refuse(true)
@@ -99,6 +92,53 @@ struct SharedServiceTests {
         try await eventually("the house is kept") { readFile(orphan) == nil }
         #expect(!hasEnded.withLock { $0 })
         loops.cancel()
+        await service.drain(within: .seconds(5))
+        service.close()
+    }
+
+    /// A service whose loops do not run, as a node of a shared store.
+    private func node(in folder: TemporaryFolder, _ connection: String) async throws -> Service {
+        folder.makeFolder("data")
+        let settings = ServiceSettings(
+            dataFolder: folder.file("data"), version: "1", egress: EgressPolicy(allowed: ServiceStage.loopback))
+        let service = try Service(
+            settings: settings, store: .server(PostgreSQLServer(connection), node: "early"),
+            sealer: Sealer(masterKey: [UInt8](repeating: 3, count: 32)), transferThreads: 1, clock: .system, log: .none,
+            metrics: Metrics(), onFatalError: { preconditionFailure("\($0)") })
+        try await service.prepare()
+        return service
+    }
+
+    @Test(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
+    func `A partial file is removed once the store knows that its task is at another node`() async throws {
+        let (home, folder) = (try await SharedPostgreSQL.database(), TemporaryFolder())
+        let service = try await node(in: folder, home.connection)
+        let session = try await service.openSession(
+            "s", app: try await ServiceStage.app("app", of: service), configuration: SessionConfiguration(),
+            description: nil, onlyCreates: false, recording: nil
+        ).session
+        let request = TransferRequest(url: "http://127.0.0.1:1/a", method: "GET")
+        let specification = TaskSpecification(kind: .download, request: request)
+        for _ in 1...2 {
+            let order = TaskOrder(specification: specification, isSuspended: true, body: nil)
+            _ = try await service.createTasks([order], in: session, recording: nil)
+        }
+        func exists(_ task: Int) -> Bool { fileLength(folder.file("data/partial/\(task)")) != nil }
+        for task in 1...2 { folder.write([1], to: "data/partial/\(task)") }
+        // Another node found the second one useless, and has not stored any progress of its task yet.
+        try await home.query("INSERT INTO useless_file (node, path) VALUES ('early', 'partial/2')")
+        await service.scheduler.removeUselessFiles()
+        #expect(exists(2))
+        #expect(try await service.store.files.discarded(limit: 9) == ["partial/2"])
+        let undecided = await service.run([.removeIfOrphan("partial/1")]).failed
+        #expect(undecided == [.removeIfOrphan("partial/1")] && exists(1))
+
+        try await home.query("UPDATE live SET node = 'late'")
+        await service.scheduler.removeUselessFiles()
+        #expect(!exists(2))
+        #expect(try await service.store.files.discarded(limit: 9) == [])
+        #expect(await service.run(undecided).failed == [])
+        #expect(!exists(1))
         await service.drain(within: .seconds(5))
         service.close()
     }

@@ -448,8 +448,8 @@ final class NodeTests {
         let file = "partial/\(task.id.rawValue)"
         #expect(try await first.store.files.need(of: file) == .undecided)
         _ = try await second.claim()
-        #expect(try await first.store.files.need(of: file) == .none)
-        #expect(try await second.store.files.need(of: file) == .certain)
+        #expect(try await first.store.files.need(of: file) == .useless)
+        #expect(try await second.store.files.need(of: file) == .needed)
     }
 
     @Test func `The files of a cancelled task are removed by the node that has them`() async throws {
@@ -483,8 +483,9 @@ final class NodeTests {
     {
         let session = try await first.makeSession()
         let task = try await waiting(retry, in: session)
+        #expect(try await first.store.files.need(of: "partial/\(task.rawValue)") == .needed)
         let claimed = try #require(try await second.claim().first)
-        #expect(try await first.store.files.isNeeded(file: "partial/\(task.rawValue)"))
+        #expect(try await first.store.files.need(of: "partial/\(task.rawValue)") == .undecided)
         try await second.store.files.discard(of: task, claimed.progress, at: second.now)
         #expect(try await first.store.files.discarded(limit: 9) == ["partial/\(task.rawValue)"])
         try await silence("first")

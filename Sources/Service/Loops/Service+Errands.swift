@@ -18,9 +18,9 @@ extension Service {
                 do {
                     if case .removeIfOrphan = errand {
                         let need = try await store.files.need(of: file)
-                        // Another node may start the task: the file is looked at again.
+                        // The file is looked at again.
                         if need == .undecided { failed.append(errand) }
-                        if need != .none { continue }
+                        guard need == .useless else { continue }
                     }
                     try await folder.remove(file)
                     removed.append(file)
@@ -62,12 +62,7 @@ extension Service {
                 if error.isOfShutdown { return failed }
                 log.warning("a folder cannot be listed, and keeps its orphans", ("folder", area), ("error", error))
             }
-            for file in files {
-                let need = try await store.files.need(of: file)
-                if need == .undecided { failed.append(.removeIfOrphan(file)) }
-                guard need == .none else { continue }
-                do { try await folder.remove(file) } catch { failed.append(.removeIfOrphan(file)) }
-            }
+            failed += await run(files.map { .removeIfOrphan($0) }).failed
         }
         var noted = try await store.files.discarded(limit: 1000)
         while let last = noted.last {

@@ -76,7 +76,7 @@ extension Store.Files {
     }
 
     /// Whether a file below this node's data folder is referred to or may be in use by a task.
-    package func isNeeded(file path: String) async throws -> Bool { try await need(of: path) != .none }
+    package func isNeeded(file path: String) async throws -> Bool { try await need(of: path) != .useless }
 
     /// The need of a file below this node's data folder.
     package func need(of path: String) async throws -> FileNeed {
@@ -85,7 +85,7 @@ extension Store.Files {
             let isOfTask = path.hasPrefix("partial/") || path.hasPrefix("contents/")
             let name = path.split(separator: "/").last?.prefix { $0 != "." }
             let task = isOfTask ? name.flatMap { Int64($0) } : nil
-            if let task, case let need = try self.needOfFiles(of: TaskID(task), db), need != .none { return need }
+            if let task, case let need = try self.needOfFiles(of: TaskID(task), db), need != .useless { return need }
             let isNamed = try db.exists(
                 """
                 SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE file = ?1) \
@@ -93,27 +93,32 @@ extension Store.Files {
                 OR EXISTS (SELECT 1 FROM set_file WHERE file = ?1) \
                 OR EXISTS (SELECT 1 FROM resume_data WHERE file = ?1 AND (node IS NULL OR node = ?2))
                 """, path, self.node)
-            return isNamed ? .certain : .none
+            return isNamed ? .needed : .useless
         }
     }
 
-    /// Whether an unfinished task needs its files at this node: it is in flight here or was last here.
+    /// The need of an unfinished task for its files at this node.
     private func needOfFiles(of task: TaskID, _ db: Connection) throws -> FileNeed {
         try db.first("SELECT node, progress_document FROM live WHERE task = ?1", task.rawValue) { row in
-            guard let node = self.node else { return .certain }
+            guard let node = self.node else { return .needed }
             let progress = try row.blobOrNil("progress_document").map {
                 try self.documents.decode(TaskProgress.self, $0)
             }
-            let nodes = [row.textOrNil("node"), progress?.node].compactMap { $0 }
-            return nodes.isEmpty ? .undecided : nodes.contains(node) ? .certain : .none
-        } ?? .none
+            switch (row.textOrNil("node"), progress?.node) {
+            case (node, _), (nil, node): return .needed
+            case (nil, nil), (_, node): return .undecided
+            default: return .useless
+            }
+        } ?? .useless
     }
 }
 
 /// The need of a file on a node's disk.
 package enum FileNeed: Sendable {
-    case none
-    /// The file's task has no node yet, and may start here at any moment.
+    case useless
+    /// The file's task has no node yet and may start here at any moment, or another node has claimed it and has not
+    /// stored any progress yet.
     case undecided
-    case certain
+    /// A row names the file, or its task is in flight here or was last here.
+    case needed
 }

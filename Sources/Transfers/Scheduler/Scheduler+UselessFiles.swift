@@ -11,15 +11,15 @@ extension Scheduler {
     /// Removes the files that no task here needs. In the loop, so that no transfer begins with one of them meanwhile.
     func removeUselessFiles() async {
         do {
-            var removed: [String] = []
-            // A file that is still needed keeps its row: until the task's progress is stored at the node that has
-            // claimed it, the store does not know that the task has left this node.
+            var settled: [String] = []
             for file in try await store.files.discarded(limit: Self.filesAtOnce) where !isInUse(file) {
-                if try await store.files.isNeeded(file: file) { continue }
-                try await folder.remove(file)
-                removed.append(file)
+                let need = try await store.files.need(of: file)
+                // The row stays, so that the file is looked at again.
+                if need == .undecided { continue }
+                if need == .useless { try await folder.remove(file) }
+                settled.append(file)
             }
-            try await store.files.forgetDiscarded(removed)
+            try await store.files.forgetDiscarded(settled)
         } catch {
             if Store.Obstacle(error) != .away { log.warning("files could not be removed", ("error", "\(error)")) }
         }
