@@ -11,6 +11,13 @@
 #define EXPORT __attribute__((visibility("default")))
 #define NEVER INT64_MAX
 
+// The function of the next library that has it.
+#define REAL(name, version) ({ \
+    static __typeof__(&name) real; \
+    if (!real) real = (__typeof__(&name))dlvsym(RTLD_NEXT, #name, version); \
+    if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name); \
+    real; })
+
 // Whether the simulation runs, and the caller is its thread.
 int csim_is_on(void);
 void csim_fail(const char *what, const char *detail) __attribute__((noreturn));

@@ -164,7 +164,8 @@ EXPORT int connect(int descriptor, const struct sockaddr *address, socklen_t len
     }
     socket->address = ntohl(target->sin_addr.s_addr);
     socket->port = ntohs(target->sin_port);
-    asked[asked_count++] = (struct csim_connection){descriptor, socket->peer, socket->address, socket->port, csim_machine(), generations[csim_machine()]};
+    asked[asked_count++] = (struct csim_connection){
+        descriptor, socket->peer, socket->address, socket->port, csim_machine(), generations[csim_machine()]};
     csim_descriptors_changed();
     char filler[4096] = {0};
     while (syscall(SYS_sendto, descriptor, filler, sizeof filler, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) > 0) {}

@@ -196,12 +196,6 @@ void csim_pause_until(int64_t time) {
 
 // MARK: pthreads
 
-#define REAL(name, version) ({ \
-    static __typeof__(&name) real; \
-    if (!real) real = (__typeof__(&name))dlvsym(RTLD_NEXT, #name, version); \
-    if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name); \
-    real; })
-
 EXPORT int pthread_create(
     pthread_t *restrict handle, const pthread_attr_t *restrict attributes, void *(*body)(void *), void *restrict argument
 ) {
