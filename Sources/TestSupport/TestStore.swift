@@ -40,7 +40,7 @@ package enum TestStore {
         return await databases.known("/" + folder).map { ["URLSESSIOND_STORE": $0.connection] } ?? [:]
     }
 
-    // MARK: Empty stores, of which new ones are copies: a copy takes a fifth of the time of the migrations
+    // MARK: Empty stores, of which new ones are copies: on a server a copy costs a fifth of the migrations
 
     private static let emptyFile = Result {
         let folder = TemporaryFolder()

@@ -1,7 +1,6 @@
 import Base
 import CSimulation
 import Core
-import Files
 import Glibc
 import Launches
 import SQL
@@ -26,7 +25,9 @@ final class World: @unchecked Sendable {
     private let lane: Lane
     private let folder: String
     private var clients: [Client] = []
-    private(set) var isTroubled = true
+    var isTroubled = true
+    /// The total seconds of jumps of the wall clock, and their maximum.
+    var (clockOffset, furthestOffset) = (0, 0)
     private var isDone = false
 
     init(plan: Plan, planted: PlantedFault?, folder: String, printsAll: Bool) {
@@ -69,7 +70,7 @@ final class World: @unchecked Sendable {
     }
 
     /// Starts the program on a new machine.
-    private func addMachine(node: String?) {
+    func addMachine(node: String?) {
         let machine = Int32(lives.count + 1)
         let life = Life(1, machine: machine, node: node, folder: "\(folder)/\(machine)/1", simulator)
         for place in ["/\(machine)", "/\(machine)/1", "/\(machine)/1/data", "/\(machine)/1/root"] {
@@ -284,132 +285,7 @@ final class World: @unchecked Sendable {
         }
     }
 
-    // MARK: Faults
-
-    private func startTrouble() {
-        let dice = Dice.plan
-        if plan.has(.kills) || plan.has(.powerCuts) || plan.has(.fatalSignals) { planCrash() }
-        if plan.has(.writeErrors) {
-            csim_set_fault(csim_write, 200 + Int32(dice.below(3000)), dice.chance(500) ? EIO : ENOSPC)
-        }
-        if plan.has(.syncErrors) { csim_set_fault(csim_sync, 200 + Int32(dice.below(3000)), EIO) }
-        if plan.has(.delays) { csim_set_delays(200, Int64(1 + dice.below(80)) * 1_000_000) }
-        if plan.has(.names) { network.setNamesFail(true) }
-        if plan.has(.fullDisk) { fillDisk() }
-        if plan.has(.clockJumps) { jumpClock() }
-        if plan.has(.storeErrors) { objects.refuseSometimes() }
-        if plan.has(.pauses) { pauseMachine() }
-        if plan.has(.losses) {
-            csim_set_losses(Int32(Dice.database.pick([0, 1, 5, 30])))
-            restartServer()
-        }
-    }
-
-    private func planCrash() {
-        let dice = Dice.plan
-        simulator.after(dice.between(200, 15_000)) { [self] in
-            guard isTroubled else { return }
-            let isPowerCut = plan.has(.powerCuts) && (dice.chance(600) || !plan.has(.kills) && !plan.has(.fatalSignals))
-            let count = dice.chance(200) ? 0 : 1 + dice.below(80)
-            let machine = 1 + Int32(lives.count > 1 ? Dice.database.below(lives.count) : 0)
-            trace.note("crash planned: \(isPowerCut ? "power cut" : "kill") after \(count) calls")
-            csim_plan_crash(machine, isPowerCut ? csim_power_cut : csim_kill, Int64(count))
-            planCrash()
-        }
-    }
-
-    private func pauseMachine() {
-        let dice = Dice.database
-        simulator.after(dice.between(500, 20_000)) { [self] in
-            guard isTroubled else { return }
-            let machine = 1 + Int32(dice.below(lives.count))
-            csim_set_paused(machine, 1)
-            trace.note("machine \(machine) pauses")
-            trace.met("machine paused")
-            if dice.chance(300), lives.count + 1 < csim_machines {
-                trace.note("another machine replaces machine \(machine)")
-                trace.met("machine replaced")
-                addMachine(node: lives[Int(machine) - 1].node)
-            }
-            simulator.after(dice.pick([dice.between(10, 5000), dice.between(5000, 60_000)])) { [self] in
-                csim_set_paused(machine, 0)
-                trace.note("machine \(machine) continues")
-                pauseMachine()
-            }
-        }
-    }
-
-    private func restartServer() {
-        let dice = Dice.database
-        simulator.after(dice.between(1000, 30_000)) { [self] in
-            guard isTroubled else { return }
-            trace.note("the server of the store restarts")
-            trace.met("store restarted")
-            csim_restart_server(1)
-            simulator.after(dice.between(10, 20_000)) { [self] in
-                csim_restart_server(0)
-                trace.note("the server of the store is back")
-                restartServer()
-            }
-        }
-    }
-
-    private func fillDisk() {
-        let dice = Dice.plan
-        simulator.after(dice.between(500, 15_000)) { [self] in
-            guard isTroubled else { return }
-            trace.note("the disk is full")
-            trace.met("disk full")
-            csim_set_full(1)
-            simulator.after(dice.between(100, 15_000)) { [self] in
-                csim_set_full(0)
-                trace.note("the disk has room")
-                fillDisk()
-            }
-        }
-    }
-
-    /// The total seconds of jumps of the wall clock, and their maximum.
-    private var (clockOffset, furthestOffset) = (0, 0)
-
-    private func jumpClock() {
-        let dice = Dice.plan
-        simulator.after(dice.between(500, 20_000)) { [self] in
-            guard isTroubled else { return }
-            let seconds = dice.pick([-3600, -60, -1, 1, 60, 3600])
-            trace.note("the clock jumps by \(seconds) s")
-            trace.met("clock jump")
-            csim_shift_wall_clock(Int64(seconds) * 1_000_000_000)
-            clockOffset += seconds
-            furthestOffset = max(furthestOffset, clockOffset)
-            jumpClock()
-        }
-    }
-
-    private func endTrouble() {
-        trace.note("the faults stop")
-        isTroubled = false
-        network.isCalm = true
-        // A task whose date was stored before the clock was set back would wait for the whole difference.
-        csim_shift_wall_clock(Int64(furthestOffset - clockOffset) * 1_000_000_000)
-        csim_set_fault(csim_write, 0, 0)
-        csim_set_fault(csim_sync, 0, 0)
-        csim_set_delays(0, 0)
-        csim_set_full(0)
-        network.setNamesFail(false)
-        csim_set_losses(0)
-        for life in lives { csim_set_paused(life.machine, 0) }
-    }
-
-    /// The bytes that the handler of a fatal signal writes.
-    private func leaveCrashMarker(in data: String) {
-        let file = open("\(data)/\(DataFolder.crashMark)", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        guard file >= 0 else { return }
-        _ = write(file, "11\n", 3)
-        close(file)
-        trace.note("a fatal signal")
-        trace.met("crash marker")
-    }
+    // MARK: Crashes
 
     /// Machines that never return: another one has their node, or none.
     private var lost: Set<Int32> = []
