@@ -131,7 +131,10 @@ import Testing
     func `A start recognises a published file whose first read fails`(_ call: Call) async throws {
         let (folder, files) = (TemporaryFolder(), TemporaryFolder())
         let scene = try await Self.scene(Call("renameat2 files/a.bin", .killAfter), folder, files)
+        let gate = Gate()
+        scene.origin.serve("/a", .generated(seed: 1, length: Self.length), turns: [[.holdBody(after: 0, gate)]])
         let number = try await scene.download("/a", ["destination": ["root": "out", "path": "a.bin"]])
+        gate.open()
         #expect(try await scene.service.waitForExit() == .killed(SIGKILL))
         folder.write(call.control, to: "control")
         try await scene.service.start()

@@ -25,11 +25,14 @@ import Testing
         let scene = try await Scene(
             ["--files-root", "out=\(files.path)"], environment: try await Self.killAt(in: folder))
         if replace { files.write([1, 2, 3], to: "a.bin") }
-        // No resume point is possible.
-        scene.origin.serve("/a", .generated(seed: 1, length: Self.length).with { $0.etag = nil })
+        // No resume point is possible, and the service lives until it has answered.
+        let gate = Gate()
+        scene.origin.serve(
+            "/a", .generated(seed: 1, length: Self.length).with { $0.etag = nil }, turns: [[.holdBody(after: 0, gate)]])
         folder.write(Array(point.utf8), to: "kill")
         let destination: JSON = ["root": "out", "path": "a.bin", "replace": .bool(replace)]
         let number = try await scene.download("/a", ["destination": destination])
+        gate.open()
         #expect(try await scene.service.waitForExit() == .killed(SIGKILL))
         unlink(folder.file("kill"))
         try await scene.service.start()
@@ -75,9 +78,11 @@ import Testing
         let files = TemporaryFolder()
         let scene = try await Scene(
             ["--files-root", "out=\(files.path)"], environment: try await Self.killAt(in: folder))
-        scene.origin.serve("/a", .generated(seed: 1, length: Self.length))
+        let gate = Gate()
+        scene.origin.serve("/a", .generated(seed: 1, length: Self.length), turns: [[.holdBody(after: 0, gate)]])
         folder.write(Array("before rename a.bin".utf8), to: "kill")
         let number = try await scene.download("/a", ["destination": ["root": "out", "path": "a.bin"]])
+        gate.open()
         #expect(try await scene.service.waitForExit() == .killed(SIGKILL))
         unlink(folder.file("kill"))
         let others = Content.bytes(seed: 1, length: Self.length)
