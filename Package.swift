@@ -10,13 +10,19 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// The tests spend a fifth of their time in these targets, more than it takes to optimize them (scripts/tests.sh).
+let optimized =
+    Context.environment["OPTIMIZE_FOR_TESTS"] == nil ? [] : ["Formats", "Base", "SQL", "TestSupport"]
+
 /// A system library of Debian 12, found through pkg-config where it has a file there.
 func system(_ name: String, pkgConfig: String, apt package: String) -> Target {
     .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([package])])
 }
 
 func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+    .target(
+        name: name, dependencies: dependencies,
+        swiftSettings: strict + (optimized.contains(name) ? [.unsafeFlags(["-O"])] : []))
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {

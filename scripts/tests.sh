@@ -7,6 +7,7 @@
 tests=.build/tests
 build=(--scratch-path "$tests" --disable-index-store -Xswiftc -gnone -Xswiftc -whole-module-optimization
     -Xswiftc -num-threads -Xswiftc 2 -Xswiftc -no-emit-module-separately-wmo -Xswiftc -Xfrontend -Xswiftc -disable-llvm-verify)
+export OPTIMIZE_FOR_TESTS=1
 # The programs that are built.
 built=$tests/debug
 

@@ -16,9 +16,8 @@ import Wire
     @Test func `After a thousand refused lines the service reads no more, and the last line reports it`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()
-            let body =
-                api.task(client: "first").description + "\n" + String(repeating: "x\n", count: 3000)
-                + api.task(client: "last").description
+            let refused = String(repeating: "x\n", count: 3000)
+            let body = "\(api.task(client: "first"))\n\(refused)\(api.task(client: "last"))"
             let answer = try await api.dev.send(
                 "POST", "/v1/sessions/s/tasks", headers: Self.lines, body: bytes(body))
             #expect(answer.status == 200)

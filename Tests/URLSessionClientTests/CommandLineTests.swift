@@ -509,8 +509,9 @@ struct CommandLineTests {
         #expect(try await failure("get", origin.url("/a")).errors.contains("401"))
         let url = "http://127.0.0.1:\(origin.port)"
         let line = try await run("p\n", ["credentials", "add", url, "-u", "u", "--realm", "r"]).first
-        let identifier = try #require(line?.split(separator: "\t").first.map(String.init))
-        #expect(try await call("credentials").first?.hasPrefix("\(identifier)\tu\tHTTPBasic\t127.0.0.1:") == true)
+        let identifier = String(try #require(line?.split(separator: "\t").first))
+        let stored = "\(identifier)\tu\tHTTPBasic\t127.0.0.1:"
+        #expect(try await call("credentials").first?.hasPrefix(stored) == true)
         try await call("get", origin.url("/a"))
         try await call("credentials", "remove", identifier)
         #expect(try await call("credentials").isEmpty)
