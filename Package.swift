@@ -126,7 +126,9 @@ let package = Package(
         tests("CoreTests", ["Core", "Formats", "TestSupport"]),
         tests("BaseTests", ["Base", "Formats"]),
         tests("WireTests", ["Wire"]),
-        tests("URLSessionClientTests", ["URLSessionClient", "Wire", "Options", "TestSupport", "urlsession"]),
+        tests("URLSessionClientTests", ["URLSessionClient", "Wire", "TestSupport"]),
+        // Waits for the program to be linked; the client's tests, which take long to compile, do not.
+        tests("ToolTests", ["Options", "Wire", "urlsession"]),
         tests("SQLTests", ["SQL", "Base", "TestSupport"]),
         tests("FilesTests", ["Files", "Base", "Formats", "TestSupport"]),
         tests("TransferEngineTests", ["TransferEngine", "Files", "Base", "Core", "Formats", "TestSupport"]),

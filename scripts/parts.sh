@@ -1,7 +1,7 @@
 # The parts of the tests, for the scripts that run them. To be sourced.
 
 # Each test target belongs to one part, those that take longest first; scripts/check-walls holds the list to Package.swift.
-parts=('Service|Launches' API Store 'Core|Base|Wire|WireMapping|TestSupport|Fuzz' 'Files|SQL|Buckets' URLSessionClient
+parts=('Service|Launches' API Store 'Core|Base|Wire|WireMapping|TestSupport|Fuzz' 'Files|SQL|Buckets' 'URLSessionClient|Tool'
     HTTPServer TransferEngine System)
 
 # Suites of the whole service whose outcome may depend on the engine of the store.

@@ -28,9 +28,12 @@ import Testing
             let other = try #require(try made.json["apiKey"]?.stringValue)
             try await Self.fill(fixture)
             try await Self.fill(fixture, key: other)
-            let gate = Gate()
-            let held = Task(executorPreference: fixture.service.readers(of: 0)) { gate.pass() }
-            try await eventually("a reader is held") { gate.waiting == 1 }
+            // One reader is released once all requests are queued.
+            let gates = (0..<max(2, min(8, SystemLoad.cores))).map { _ in Gate() }
+            let held = gates.map { gate in
+                Task(executorPreference: fixture.service.readers(of: 0)) { gate.pass() }
+            }
+            try await eventually("all readers are held") { gates.allSatisfy { $0.waiting == 1 } }
             let answered = Locked(0)
             let path = "/v1/sessions/s/tasks?limit=1000"
             let many = try (0..<40).map { _ in
@@ -40,12 +43,13 @@ import Testing
             let one = try fixture.begin("GET", path, key: other) {
                 before.withLock { $0 = answered.withLock { $0 } }
             }
+            gates[0].open()
             let items = try await one.value.json["items"]
-            gate.open()
+            for gate in gates { gate.open() }
             #expect(items?.elements?.count == Self.tasks)
             #expect(try #require(before.withLock { $0 }) <= 3)
             for request in many { #expect(try await request.value.status == 200) }
-            await held.value
+            for reader in held { await reader.value }
         }
     }
 

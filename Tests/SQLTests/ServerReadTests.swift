@@ -57,7 +57,8 @@ struct `Reads on a server` {
     @Test func `A read is interrupted even if the network is down`() async throws {
         let proxy = try CuttingProxy(to: home.server.port)
         let database = try home.open(through: proxy, readers: 1, longestRead: .milliseconds(500))
-        #expect(try await database.names() == [])
+        // On a busy machine a read may exceed its limit.
+        try await eventually("a read is answered") { (try? await database.names()) == [] }
         proxy.hold(true)
         // Prevents an endless wait.
         let release = Task {
@@ -70,6 +71,6 @@ struct `Reads on a server` {
         #expect(ContinuousClock.now - start < .seconds(20))
         release.cancel()
         proxy.hold(false)
-        #expect(try await database.names() == [])
+        try await eventually("the next read is answered") { (try? await database.names()) == [] }
     }
 }

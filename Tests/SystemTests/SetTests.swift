@@ -169,6 +169,7 @@ import Testing
         #expect(failed["files"]["failed"] == 1 && failed["failures"].array?.count == 1, "\(failed)")
         let failure = failed["failures"][0]
         #expect(failure["path"] == "b" && failure["taskIdentifier"].int != nil && failure["detail"].string != nil)
+        try await eventually("it is logged") { scene.service.errors.contains("b: The origin answered 404.") }
         #expect(try await scene.current() == "1")
         expectProblem(try await scene.api.get("/v1/sets/m/versions/2/manifest"), 404, "content-not-ready")
         expectProblem(try await scene.api.get("/v1/sets/m/versions/2/files/a"), 404, "content-not-ready")

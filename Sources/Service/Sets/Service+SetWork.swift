@@ -115,9 +115,11 @@ extension Service {
     func fail(_ version: SetVersionID, _ detail: String?) async throws {
         let (failed, aftermath) = try await store.sets.handle(.failed, version, detail: detail, at: clock.now)
         outlet.handle(aftermath)
+        let first = failed.failures.first
         log.warning(
             "set version failed", ("version", failed.publicId), ("session", failed.sessionIdentifier),
-            ("failed", failed.failedFiles), ("detail", detail ?? ""))
+            ("failed", failed.failedFiles),
+            ("detail", [first?.path, first?.detail].compactMap { $0 }.joined(separator: ": ")))
     }
 
     func move(_ version: SetVersionID, _ event: SetVersionState.Event) async throws {
