@@ -43,13 +43,20 @@ package final class Squid: Sendable {
             let file = folder.write(
                 Array(Self.configuration(folder, ports[0], authentication).utf8), to: "squid.conf")
             chmod(file, 0o644)
-            return prefix + [Self.binary, "-N", "-f", file]
+            return prefix + [Self.binary, "-N", "-n", Self.service(ports[0]), "-f", file]
         } isReady: {
             let log = String(decoding: readFile(folder.file("cache.log")) ?? [], as: UTF8.self)
             return log.contains("Accepting HTTP Socket connections")
         }
         (port, self.process) = (ports[0], process)
+        // A killed squid leaves the files of its shared memory, which it needs no more once it has opened them.
+        for part in ["metadata", "queues", "readers"] {
+            unlink("/dev/shm/\(Self.service(port))-cf__\(part).shm")
+        }
     }
+
+    /// The name of a process' shared memory.
+    private static func service(_ port: UInt16) -> String { "urlsessiond\(port)" }
 
     /// The lines of its log, one for each request.
     package var requests: [String] {
