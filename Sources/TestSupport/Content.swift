@@ -7,7 +7,7 @@ import Glibc
 package enum Content {
     /// The bytes at `range` of the content of `seed`.
     package static func bytes(seed: UInt64, range: Range<Int>) -> [UInt8] {
-        // Whole words, truncated at the ends: tests are built without optimization, where each byte is expensive.
+        // Whole words, truncated at the ends: without optimization each byte is expensive.
         let first = range.lowerBound / 8
         let words = (range.upperBound + 7) / 8 - first
         let bytes = [UInt8](unsafeUninitializedCapacity: 8 * max(0, words)) { buffer, count in
