@@ -11,7 +11,12 @@ import Glibc
 final class Watch: Sendable {
     private struct State: Sendable {
         var listener: Int32?
-        var accepting = Accepting.open
+        /// Whether the listener is not watched until the next sweep. If descriptors or memory are exhausted, a connection
+        /// stays in the kernel's queue and the listener readable: watching it would keep a core busy.
+        var isPaused = false
+        /// When a connection last had to wait (monotonic ms), once the log has reported it; `nil` once it has reported
+        /// the end.
+        var shortAt: Int64?
         var requests: [UInt64: (descriptor: Int32, request: ServedRequest)] = [:]
         var numbers: [ObjectIdentifier: UInt64] = [:]
         var lingering: [UInt64: (descriptor: Int32, until: Int64)] = [:]
@@ -19,20 +24,12 @@ final class Watch: Sendable {
         var ends: (@Sendable () -> Void)?
     }
 
-    /// Whether connections are accepted. If descriptors or memory are exhausted, a connection stays in the kernel's
-    /// queue and the listener readable: watching the listener would keep a core busy.
-    private enum Accepting {
-        case open
-        /// Until the next sweep.
-        case paused
-        /// Tries again after a pause; the failure has been logged.
-        case retrying
-    }
-
     private static let bellNumber: UInt64 = 0
     private static let listenerNumber: UInt64 = 1
     private static let mostLingering = 256
     private static let lingerMilliseconds: Int64 = 2000
+    /// Milliseconds without a waiting connection after which a shortage is over: each connection that ends lets one in.
+    private static let calmMilliseconds: Int64 = 5000
     /// Descriptors that connections leave to files and to libdispatch, which ends the process if it cannot open one.
     private static let mostReserved: rlim_t = 64
 
@@ -127,7 +124,7 @@ final class Watch: Sendable {
     /// Waits for events and handles them. Returns whether the thread should end.
     private func turn(_ server: HTTPServer) -> Bool {
         var events = [epoll_event](repeating: epoll_event(), count: 64)
-        let isIdle = state.withLock { $0.lingering.isEmpty && $0.accepting != .paused } && server.hasNoClients
+        let isIdle = state.withLock { $0.lingering.isEmpty && $0.shortAt == nil } && server.hasNoClients
         let count = epoll_wait(epoll, &events, Int32(events.count), isIdle ? -1 : Int32(tick))
         for event in events.prefix(Int(max(0, count))) { handle(event.data.u64, server) }
         // Checked after the bell was read, so that the next wait receives later rings.
@@ -157,6 +154,7 @@ final class Watch: Sendable {
         guard server.isSweepDue(at: now, tick: tick) else { return }
         for client in server.allClients { client.look(at: now, server) }
         resumeAccepting()
+        reportEndOfShortage(at: now, server)
         let late = state.withLock { $0.lingering.filter { $0.value.until <= now }.map(\.key) }
         for number in late { endLingering(number) }
     }
@@ -177,7 +175,6 @@ final class Watch: Sendable {
                 if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { pauseAccepting(errno, server) }
                 return
             }
-            noteAccepted(server)
             withUnsafeBytes(of: &address) {
                 server.admit(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), length)
             }
@@ -196,9 +193,9 @@ final class Watch: Sendable {
 
     private func pauseAccepting(_ code: Int32, _ server: HTTPServer) {
         let isNew = state.withLock { state in
-            defer { state.accepting = .paused }
+            defer { (state.isPaused, state.shortAt) = (true, Clock.system.monotonic()) }
             if let listener = state.listener { watch(listener, 0) }
-            return state.accepting == .open
+            return state.shortAt == nil
         }
         guard isNew else { return }
         server.log.warning(
@@ -208,18 +205,18 @@ final class Watch: Sendable {
 
     private func resumeAccepting() {
         state.withLock { state in
-            guard state.accepting == .paused else { return }
-            state.accepting = .retrying
+            guard state.isPaused else { return }
+            state.isPaused = false
             if let listener = state.listener { watch(listener, EPOLLIN.rawValue) }
         }
     }
 
-    private func noteAccepted(_ server: HTTPServer) {
-        let wasShort = state.withLock { state in
-            defer { state.accepting = .open }
-            return state.accepting != .open
-        }
-        if wasShort { server.log.info("connections are accepted again") }
+    private func reportEndOfShortage(at now: Int64, _ server: HTTPServer) {
+        guard let shortAt = state.withLock({ $0.shortAt }), shortAt + Self.calmMilliseconds <= now,
+            hasFreeDescriptors
+        else { return }
+        state.withLock { $0.shortAt = nil }
+        server.log.info("connections are accepted again")
     }
 
     /// Changes the events watched on the listener.

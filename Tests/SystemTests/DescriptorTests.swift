@@ -11,13 +11,18 @@ import Testing
         }
         let process = ProcessFacts(pid: service.pid)
         // Few enough that the connections do not fit, and with some left for files.
-        try await process.limitDescriptors(below: try #require(process.descriptors.max()) + 5)
-        let sockets = try (0..<8).map { _ in try Socket.connect(port: service.ownPort) }
+        let limit = try #require(try await process.descriptors.max()) + 5
+        try await process.limitDescriptors(below: limit)
+        let sockets = try (0..<64).map { _ in try Socket.connect(port: service.ownPort) }
         try await eventually("the log reports it") { told("cannot be accepted") > 0 }
         let before = process.processorTime
         // The period of the measurement.
         try await Task.sleep(for: .seconds(1))
         #expect(process.processorTime - before < .milliseconds(500))
+        // Some more connections are accepted, and the others wait on.
+        let count = try await process.descriptors.count
+        try await process.limitDescriptors(below: limit + limit / 8 + 3)
+        try await eventually("one is accepted") { try await process.descriptors.count > count }
         #expect(told("accepted") == 1, "\(service.errors)")
         try await process.limitDescriptors(below: 1024)
         #expect(try await service.api.get("/healthz").status == 200)
