@@ -49,6 +49,9 @@ package final class Store: Sendable {
         package var isShared: Bool { if case .server = self { true } else { false } }
     }
 
+    /// The number of readers for requests, and of those for loops.
+    package static let readers = max(2, min(8, SystemLoad.cores))
+
     /// Opens the database and migrates an older schema.
     ///
     /// - Parameters:
@@ -60,7 +63,6 @@ package final class Store: Sendable {
         onFatalError: @escaping @Sendable (any Error) -> Never
     ) throws {
         documents = Documents(sealer: sealer)
-        let readers = max(2, min(8, SystemLoad.cores))
         let tell = { @Sendable (commit: Commit) in
             onCommit(
                 StoreCommit(
@@ -71,14 +73,14 @@ package final class Store: Sendable {
         case .file(let path):
             node = nil
             database = try Database.open(
-                path: path, readers: readers, migrations: Schema.migrations, log: log, onCommit: tell,
+                path: path, readers: Self.readers, migrations: Schema.migrations, log: log, onCommit: tell,
                 onFatalError: { onFatalError($0) })
         case .server(let server, let node, let contents):
             self.node = node
             let row = NodeRow(id: node, contents: contents, document: profile.map(documents.encode))
             database = try Database.open(
-                server, fence: row.fence, readers: readers, migrations: Schema.migrations, log: log, onCommit: tell,
-                onFatalError: { onFatalError($0) })
+                server, fence: row.fence, readers: Self.readers, migrations: Schema.migrations, log: log,
+                onCommit: tell, onFatalError: { onFatalError($0) })
         }
         self.policies = policies
     }

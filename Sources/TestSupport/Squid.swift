@@ -49,7 +49,7 @@ package final class Squid: Sendable {
             return log.contains("Accepting HTTP Socket connections")
         }
         (port, self.process) = (ports[0], process)
-        // A killed squid leaves the files of its shared memory, which it needs no more once it has opened them.
+        // A killed squid leaves the files of its shared memory. It needs no names of files that it has opened.
         for part in ["metadata", "queues", "readers"] {
             unlink("/dev/shm/\(Self.service(port))-cf__\(part).shm")
         }

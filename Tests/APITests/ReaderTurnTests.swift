@@ -1,6 +1,7 @@
 import Base
 import Formats
 import Service
+import Store
 import TestSupport
 import Testing
 
@@ -29,7 +30,7 @@ import Testing
             try await Self.fill(fixture)
             try await Self.fill(fixture, key: other)
             // One reader is released once all requests are queued.
-            let gates = (0..<max(2, min(8, SystemLoad.cores))).map { _ in Gate() }
+            let gates = (0..<Store.readers).map { _ in Gate() }
             let held = gates.map { gate in
                 Task(executorPreference: fixture.service.readers(of: 0)) { gate.pass() }
             }

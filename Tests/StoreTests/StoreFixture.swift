@@ -210,3 +210,8 @@ func expectSoundLedger(_ fixture: StoreFixture, sourceLocation: SourceLocation =
     let faults = try await Ledger.faults(of: fixture.store)
     #expect(faults == [], sourceLocation: sourceLocation)
 }
+
+extension Store.Files {
+    /// Whether a row names a file below this node's data folder, or a task may use it.
+    func isNeeded(file path: String) async throws -> Bool { try await need(of: path) != .useless }
+}

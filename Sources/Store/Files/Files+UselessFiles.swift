@@ -75,9 +75,6 @@ extension Store.Files {
         }
     }
 
-    /// Whether a file below this node's data folder is referred to or may be in use by a task.
-    package func isNeeded(file path: String) async throws -> Bool { try await need(of: path) != .useless }
-
     /// The need of a file below this node's data folder.
     package func need(of path: String) async throws -> FileNeed {
         try await database.read { db in
