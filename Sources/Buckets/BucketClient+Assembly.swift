@@ -1,5 +1,5 @@
 import Base
-import Core
+package import Core
 import Formats
 
 /// Objects that are written in parts by one caller, and copies that the store makes by itself.
@@ -76,6 +76,35 @@ extension BucketClient {
                 "x-amz-copy-source-range", "bytes=\(start)-\(min(start + longest, source.length) - 1)")
             let target = bucket.target(key, query: [("partNumber", "\(number)"), ("uploadId", upload)])
             return try await copied(source, target, headers)
+        }
+    }
+
+    /// Has the store join objects of at least 5 MiB, the last one aside, to one object, which may replace the first.
+    ///
+    /// - Throws: ``BucketFault``.
+    package func join(_ objects: [StoredObject], as key: String, _ terms: ObjectTerms) async throws {
+        let pieces = objects.flatMap { object in
+            let count = (object.length - 1) / Self.longestCopy + 1
+            return (0..<count).map { ($0 * object.length / count)..<(($0 + 1) * object.length / count) }
+                .map { (object.key, $0) }
+        }
+        try await assemble(key, terms, parts: pieces.count) { [self] number, upload in
+            let (source, range) = pieces[number - 1]
+            let target = bucket.target(key, query: [("partNumber", "\(number)"), ("uploadId", upload)])
+            var headers = HTTPFields()
+            headers.append("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
+            return try await copied(CopySource(bucket, source, entityTag: nil, length: Int64(range.count)), target, headers)
+        }
+    }
+
+    /// Deletes the objects that have the parts of a content.
+    package func deleteParts(of key: String) async throws {
+        var last: String?
+        while true {
+            let page = try await objects(below: MultipartUpload.keys(ofPartsOf: key), after: last)
+            guard let next = page.last?.key, next != last else { return }
+            last = next
+            try await inLanes(page, Self.partsAtOnce) { try await self.delete($0.key) }
         }
     }
 

@@ -21,6 +21,8 @@ package struct NodeProfile: Shape, Equatable {
     package var maximumTransfers = 0
     /// The load of its machine, if it is known.
     package var load: Double?
+    /// Tasks whose unfinished contents have readers at the node.
+    package var reading: [Int64] = []
 
     package init() {}
 
@@ -32,6 +34,7 @@ package struct NodeProfile: Shape, Equatable {
         members.member("transfersRunning", &transfersRunning)
         members.member("maximumTransfers", &maximumTransfers)
         members.optional("load", &load)
+        members.sparse("reading", &reading, unless: [])
     }
 }
 

@@ -229,9 +229,13 @@ package final class ObjectStore: Sendable {
         case .head, .get:
             guard let object = state.objects[received.key] else { return error(404, "NoSuchKey", received) }
             let kept = object.fields.fields.filter { $0.name.asciiLowercased.hasPrefix("x-amz-meta-") }
+            let range = bounds(of: received.fields["Range"])
+            guard range.map({ $0.upperBound < object.bytes.count }) ?? true else {
+                return error(416, "InvalidRange", received)
+            }
             return answer(
-                200, [("ETag", object.tag)] + kept.map { ($0.name, $0.value) }, object.bytes,
-                sendsBody: received.step == .get)
+                range == nil ? 200 : 206, [("ETag", object.tag)] + kept.map { ($0.name, $0.value) },
+                range.map { Array(object.bytes[$0]) } ?? object.bytes, sendsBody: received.step == .get)
         case .delete:
             state.objects[received.key] = nil
             return answer(204)
@@ -282,14 +286,16 @@ package final class ObjectStore: Sendable {
             let tag = state.objects[received.key]?.tag ?? ""
             return answer(200, [], "<CopyObjectResult><ETag>\(tag)</ETag></CopyObjectResult>")
         }
-        let bounds = received.fields["x-amz-copy-source-range"]?.dropFirst(6).split(separator: "-").compactMap {
-            Int($0)
-        }
-        guard let bounds, bounds.count == 2, bounds[1] < source.bytes.count else {
-            return error(416, "InvalidRange", received)
-        }
-        state.uploads[received.query["uploadId"] ?? ""]?.parts[number] = Array(source.bytes[bounds[0]...bounds[1]])
+        guard let range = bounds(of: received.fields["x-amz-copy-source-range"]), range.upperBound < source.bytes.count
+        else { return error(416, "InvalidRange", received) }
+        state.uploads[received.query["uploadId"] ?? ""]?.parts[number] = Array(source.bytes[range])
         return answer(200, [], "<CopyPartResult><ETag>\"p\(number)\"</ETag></CopyPartResult>")
+    }
+
+    /// The bytes that a field such as `Range: bytes=0-9` names.
+    private static func bounds(of range: String?) -> ClosedRange<Int>? {
+        let ends = range?.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) } ?? []
+        return ends.count == 2 && ends[0] <= ends[1] ? ends[0]...ends[1] : nil
     }
 
     private static func error(_ status: Int, _ code: String, _ received: ReceivedRequest) -> [UInt8] {

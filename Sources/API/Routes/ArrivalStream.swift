@@ -13,14 +13,14 @@ import WireMapping
 struct ArrivalStream: Sendable {
     let call: Call
     let reader: ArrivalReader
-    let file: OpenFile
+    let bytes: ArrivalReader.Place
     let version: Int64
     let selection: ArrivingAnswer.Selection
     /// Counts the stream while it is open.
     let place: Hold
 
-    /// The bytes per read, which is the memory for a client that does not read.
-    private static let pieceLength: Int64 = 64 * 1024
+    /// The bytes per read, which is the memory for a client that does not read. A read of a bucket is a request.
+    private var pieceLength: Int64 { if case .objects = bytes { 1 << 20 } else { 64 << 10 } }
     /// Milliseconds after which a stream without memory tries again.
     private static let pause: Int64 = 250
 
@@ -58,9 +58,9 @@ struct ArrivalStream: Sendable {
                 if whole != nil { throw ArrivalReader.Cut() }
                 if await reader.wait(for: position) { whole = try await reader.ending(of: version) }
                 try await call.checkAdmission()
-            } else if share.hold(Int(Self.pieceLength)) {
-                let last = min(readable, end ?? .max, position + Self.pieceLength)
-                let piece = try await reader.read(file, position..<last, of: version)
+            } else if share.hold(Int(pieceLength)) {
+                let last = min(readable, end ?? .max, position + pieceLength)
+                let piece = try await reader.read(bytes, position..<last, of: version)
                 if !piece.isEmpty { try await writer.write(piece) }
                 position += Int64(piece.count)
                 _ = share.hold(0)  // The client has taken the piece.
@@ -93,9 +93,9 @@ extension Call {
                 case .wait(let offset): wanted = offset
                 case .unsatisfiable(let total): return unsatisfiable(total)
                 case .send(let selection):
-                    if let file = try await reader.open() {
+                    if let bytes = try await reader.open(content) {
                         let stream = ArrivalStream(
-                            call: self, reader: reader, file: file, version: content.version, selection: selection,
+                            call: self, reader: reader, bytes: bytes, version: content.version, selection: selection,
                             place: place)
                         return stream.response(fields)
                     }
@@ -114,8 +114,8 @@ extension Call {
 
     private static let notArrived = Problem(
         .contentNotReady,
-        "The first byte is not readable yet. Before the end bytes are readable at the node of the transfer only, beyond "
-            + "64 KiB, and if they are not for a bucket.", status: 503)
+        "The first byte is not readable yet. Before the end bytes are readable beyond 64 KiB, not if they are for a bucket "
+            + "of the app, and those of a file at the node of the transfer only.", status: 503)
 
     /// The client's maximum time to the head of the response: `wait` of `Prefer` (RFC 7240 section 4.3).
     private var preferredWait: Duration {

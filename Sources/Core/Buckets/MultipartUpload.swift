@@ -39,6 +39,21 @@ package struct MultipartUpload: Shape {
         }
     }
 
+    /// Parts that are objects, for readers of the unfinished content: a store does not serve the parts of an upload.
+    package struct Readable: Shape {
+        /// The number of parts that were uploaded before. They are one object, which has the content's key.
+        package var joined = 0
+        /// The response that the bytes belong to.
+        package var response: TaskResponse?
+
+        package init() {}
+
+        package mutating func visit(_ members: inout some MemberVisitor) {
+            members.member("joined", &joined)
+            members.optional("response", &response)
+        }
+    }
+
     /// The row that marks the upload for abortion if it is not completed.
     package var row: Int64 = 0
     /// The store's id of the upload.
@@ -54,6 +69,8 @@ package struct MultipartUpload: Shape {
     package var digests: [DigestState] = []
     /// The outcome of the task once the parts, which are complete, are the object.
     package var whole: Whole?
+    /// Set once a reader wants the bytes. No upload is open then, and the entity tags of later parts are empty.
+    package var readable: Readable?
 
     package init() {}
 
@@ -66,6 +83,7 @@ package struct MultipartUpload: Shape {
         members.member("parts", &parts)
         members.member("digests", &digests)
         members.optional("whole", &whole)
+        members.optional("readable", &readable)
     }
 
     /// Whether the digests of all these algorithms can be resumed.
@@ -77,4 +95,29 @@ package struct MultipartUpload: Shape {
 
     /// The length of the stored prefix of the content, as long as the last part is missing.
     package var length: Int64 { plan.offset(ofPart: parts.count + 1) }
+
+    /// The readable objects, in order: one with the joined parts, and one for each further part.
+    package var objects: [StoredObject] {
+        guard let readable, let key else { return [] }
+        let first = StoredObject(key: key, length: plan.offset(ofPart: readable.joined + 1))
+        let rest = (readable.joined..<max(readable.joined, parts.count)).map { index in
+            let (start, end) = (plan.offset(ofPart: index + 1), plan.offset(ofPart: index + 2))
+            return StoredObject(
+                key: Self.key(ofPart: index + 1, of: key), length: min(end, whole?.length ?? end) - start)
+        }
+        return (first.length > 0 ? [first] : []) + rest
+    }
+
+    /// The key of the object with one part of a content.
+    package static func key(ofPart number: Int, of key: String) -> String { "\(key).\(number)" }
+
+    /// The start of the keys of all such objects.
+    package static func keys(ofPartsOf key: String) -> String { "\(key)." }
+
+    /// The key of the content that an object with one part belongs to; `nil` for another object.
+    package static func content(ofPart key: String) -> String? {
+        let halves = key.split(separator: ".", omittingEmptySubsequences: false)
+        guard halves.count > 1, let number = halves.last, Int(number) != nil else { return nil }
+        return halves.dropLast().joined(separator: ".")
+    }
 }

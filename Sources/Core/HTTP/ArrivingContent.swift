@@ -6,17 +6,25 @@ package struct ArrivingContent: Hashable, Sendable {
     package let total: Int64?
     /// Durable ranges, in ascending order.
     private let ranges: [Range<Int64>]
+    /// The objects that have the bytes; none if a file has them.
+    package let objects: [StoredObject]
 
-    package init(version: Int64, total: Int64?, _ ranges: [Range<Int64>] = []) {
+    package init(version: Int64, total: Int64?, _ ranges: [Range<Int64>] = [], in objects: [StoredObject] = []) {
         self.version = version
         self.total = total
         self.ranges = ranges.filter { !$0.isEmpty }
+        self.objects = objects
     }
 
-    /// The bytes of a stored progress; `nil` if no file has them, or no later attempt can continue them.
+    /// The bytes of a stored progress; `nil` if neither a file nor objects have them.
     package init?(_ progress: TaskProgress) {
         switch progress.kept {
-        case .none, .parts: return nil
+        case .none: return nil
+        case .parts(let upload, let point):
+            let objects = upload.objects
+            guard let length = objects.isEmpty ? nil : objects.reduce(0, { $0 + $1.length }) else { return nil }
+            self.init(
+                version: progress.version, total: point?.totalLength ?? upload.expected, [0..<length], in: objects)
         case .file(let point, _):
             self.init(version: progress.version, total: point.totalLength, [0..<point.offset])
         case .segments(let record, _, _):

@@ -11,6 +11,14 @@ package enum ResumeVerdict: Hashable, Sendable {
     /// The body is no part of the resource; the bytes on disk are kept.
     case notADownload(status: Int)
 
+    /// Whether the body is the content or its continuation.
+    package var bringsContent: Bool {
+        switch self {
+        case .append, .restartWithThisBody: true
+        case .askAgainFromZero, .alreadyComplete, .notADownload: false
+        }
+    }
+
     /// Whether the request is repeated from the start.
     package var asksAgain: Bool { if case .askAgainFromZero = self { true } else { false } }
 

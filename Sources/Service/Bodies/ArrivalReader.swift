@@ -10,7 +10,16 @@ import Transfers
 /// The bytes come from the partial file of the task, or of the task whose transfer it waits for. The reader's descriptor
 /// still has the file after it got its final place, passed to another task or was removed. So the reader needs this node
 /// to have the file.
+///
+/// A content that is written into the bucket of contents is read from objects, at any node. These have the same bytes
+/// as long as they exist, and the content's object has them afterwards.
 package final class ArrivalReader: Sendable {
+    /// The place of a reader's bytes.
+    package enum Place: Sendable {
+        case file(OpenFile)
+        case objects
+    }
+
     /// The following bytes are not of the reader's version: another one has begun, or the task has not succeeded.
     package struct Cut: Error {
         package init() {}
@@ -28,6 +37,10 @@ package final class ArrivalReader: Sendable {
         var sources: [Source]
         /// Whether the reader's task has succeeded with the bytes.
         var isComplete = false
+        /// The objects of the complete content.
+        var whole: [StoredObject]?
+        /// Whether the objects of an unfinished content were removed.
+        var isLost = false
 
         var source: Source { sources[sources.count - 1] }
     }
@@ -84,19 +97,20 @@ package final class ArrivalReader: Sendable {
     /// - Parameter offset: The offset of the first byte that the reader needs: in a segmented download it is fetched next.
     /// - Returns: Whether the task may have ended, or may get its bytes from another task.
     package func wait(for offset: Int64?, until deadline: Int64 = .max) async -> Bool {
-        if let offset { service.inbox.tell(.wanted(source.task, offset)) }
+        service.inbox.tell(.wanted(source.task, offset))
         let hasNews = await watch.wait(until: min(deadline, service.clock.monotonic() + Self.period))
         return !hasNews || source.arrival.isLeft
     }
 
-    /// The partial file; `nil` if it is not here.
-    package func open() async throws -> OpenFile? {
+    /// The place of a content's bytes; `nil` for a partial file that is not here.
+    package func open(_ content: ArrivingContent) async throws -> Place? {
+        guard content.objects.isEmpty else { return .objects }
         let source = state.withLock { state in
             state.sources = [state.source]
             return state.source
         }
         do throws(SystemError) {
-            return try await folder.open(folder.partial(source.task.rawValue))
+            return .file(try await folder.open(folder.partial(source.task.rawValue)))
         } catch {
             if error.errno == ENOENT { return nil }
             throw error
@@ -106,11 +120,30 @@ package final class ArrivalReader: Sendable {
     /// Readable bytes of a version; empty if their task has left the file meanwhile.
     ///
     /// - Throws: ``Cut``.
-    package func read(_ file: OpenFile, _ range: Range<Int64>, of version: Int64) async throws -> [UInt8] {
-        let bytes = try await folder.disk.read(file, range)
+    package func read(_ place: Place, _ range: Range<Int64>, of version: Int64) async throws -> [UInt8] {
+        let bytes: [UInt8]
+        switch place {
+        case .file(let file): bytes = try await folder.disk.read(file, range)
+        case .objects:
+            guard let found = try await read(range, of: version) else { return [] }
+            bytes = found
+        }
         // Checked after the read: a new version is announced before the first of its bytes is written.
         guard try isReadable(version) else { return [] }
         guard bytes.count == range.count else { throw Cut() }
+        return bytes
+    }
+
+    /// Bytes of objects; `nil` if the objects were removed, so that only the complete content has the bytes.
+    private func read(_ range: Range<Int64>, of version: Int64) async throws -> [UInt8]? {
+        let state = state.withLock { $0 }
+        let content = state.source.arrival.content.flatMap { $0.version == version ? $0 : nil }
+        guard let objects = state.isComplete ? state.whole : content?.objects else { return nil }
+        let bytes = try await service.bytes(range, of: objects)
+        if bytes == nil {
+            if state.isComplete { throw Cut() }
+            self.state.withLock { $0.isLost = true }
+        }
         return bytes
     }
 
@@ -121,16 +154,17 @@ package final class ArrivalReader: Sendable {
     private func isReadable(_ version: Int64) throws(Cut) -> Bool {
         let state = state.withLock { $0 }
         guard state.sources.allSatisfy({ $0.arrival.isOnly(version) }) else { throw Cut() }
-        return state.isComplete || !state.source.arrival.isLeft
+        return state.isComplete || !state.source.arrival.isLeft && !state.isLost
     }
 
     /// The end of the readable bytes of a version from an offset on; the offset itself if there are none.
     ///
     /// - Throws: ``Cut``.
     package func end(from offset: Int64, of version: Int64) throws(Cut) -> Int64 {
-        guard try isReadable(version), let content = source.arrival.content, content.version == version else {
+        guard try isReadable(version), let content = source.arrival.content, content.version >= version else {
             return offset
         }
+        guard content.version == version else { throw Cut() }
         return content.end(from: offset) ?? offset
     }
 
@@ -148,7 +182,11 @@ package final class ArrivalReader: Sendable {
         guard task.outcome == .succeeded, let result = task.result, result.progress.version == version,
             let length = result.contentLength
         else { throw Cut() }
-        state.withLock { $0.isComplete = true }
+        var whole: [StoredObject]?
+        if service.settings.contents != nil, case .bucket(let objects) = try await service.content(of: task).source {
+            whole = objects
+        }
+        state.withLock { [whole] in ($0.isComplete, $0.whole) = (true, whole) }
         return (length, result.contentDigest)
     }
 }

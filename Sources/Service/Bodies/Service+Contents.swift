@@ -93,6 +93,18 @@ extension Service {
         }
     }
 
+    /// Some bytes of consecutive objects, in memory; nil if the objects no longer exist.
+    ///
+    /// - Throws: ``ServiceError/contentsUnavailable``.
+    func bytes(_ range: Range<Int64>, of objects: [StoredObject]) async throws -> [UInt8]? {
+        let client = try contents().client
+        return try await fromContents { () throws(BucketFault) in
+            do throws(BucketFault) {
+                return try await objects.bytes(range, client)
+            } catch .refused(let refusal) where refusal.meaning == .noSuchKey { return nil }
+        }
+    }
+
     /// An address at which the bucket itself serves a content, for a minute; nil if the content is in several objects.
     ///
     /// - Parameters:

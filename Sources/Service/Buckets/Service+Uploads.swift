@@ -88,8 +88,9 @@ extension Service {
         do {
             switch upload.id {
             case _ where upload.isObject: break
-            case let id?: try await client.abortUpload(id, upload.key)
-            case nil:
+            case let id? where !upload.hasPartObjects: try await client.abortUpload(id, upload.key)
+            // The upload that joins the parts has no row of its own.
+            case nil, .some:
                 guard try await abortNameless(upload, bucket, client) else {
                     return try await store.files.postponeUpload(row: upload.row, until: clock.now + .seconds(5))
                 }
@@ -99,6 +100,14 @@ extension Service {
                 try await store.files.claimRemoval(ofObject: upload.key, row: upload.row)
             {
                 try await client.delete(upload.key)
+            }
+            if upload.hasPartObjects {
+                try await client.deleteParts(of: upload.key)
+                // A part that is still being written appears later.
+                guard upload.attempts > 0 else {
+                    return try await store.files.postponeUpload(
+                        row: upload.row, until: clock.now + Store.Files.longestDelay)
+                }
             }
             try await store.files.forgetUpload(row: upload.row, id: upload.id)
         } catch {

@@ -11,6 +11,9 @@ extension Service {
         /// The last commit of each other node.
         var committed: [String: Int64] = [:]
         var sessions: [SessionID: SessionNews] = [:]
+        /// Tasks whose unfinished contents have readers here, and their objects.
+        var read: Set<TaskID> = []
+        var arriving: [TaskID: ArrivingObjects] = [:]
         var profile = NodeProfile()
         /// When the profile was stored (monotonic ms).
         var describedAt: Int64 = .min
@@ -28,6 +31,8 @@ extension Service {
     private static let pauses = 250...450
     /// Milliseconds between two reports of a node's load.
     private static let profilePeriod: Int64 = 5000
+    /// Tasks whose readers a node reports to the others.
+    private static let mostRead = 1000
 
     /// Watches the other nodes until it is cancelled.
     func watchNodes() async {
@@ -57,12 +62,16 @@ extension Service {
             (look.transferring, look.hasOthers) = (nodes.transferring, nodes.hasOthers)
             inbox.tell(.nodes(transferring: look.transferring, hasOthers: look.hasOthers))
         }
+        for record in records where record.id != own {
+            for task in record.profile.reading { inbox.tell(.wanted(TaskID(task), nil)) }
+        }
         let committed = Dictionary(
             uniqueKeysWithValues: records.lazy.filter { $0.id != own }.map { ($0.id, $0.committed) })
-        guard committed != look.committed else { return }
+        let read = Set(outlet.arrivals.changes.keys)
+        guard committed != look.committed || read != look.read else { return }
         // The rows read here may be newer than that commit, never older.
         try await takeNews(&look)
-        look.committed = committed
+        (look.committed, look.read) = (committed, read)
     }
 
     /// Stores this node's profile if it has changed, at most once per period.
@@ -70,7 +79,8 @@ extension Service {
         let now = clock.monotonic()
         let profile = profile
         let isDue = look.describedAt == .min || now >= look.describedAt + Self.profilePeriod
-        guard isDue, profile != look.profile else { return }
+        let hasReaders = profile.reading != look.profile.reading
+        guard isDue || hasReaders, profile != look.profile else { return }
         try await store.nodes.describe(profile)
         (look.profile, look.describedAt) = (profile, now)
     }
@@ -82,6 +92,7 @@ extension Service {
         watched.sessions = Array(Set(hub.sessions.keys).union(transfers.values))
         watched.streamed = hub.streamed
         watched.tasks = Array(Set(hub.tasks.keys).union(outlet.arrivals.changes.keys))
+        watched.arriving = outlet.arrivals.changes.keys.filter { transfers[$0] == nil }
         let news = try await store.nodes.news(of: watched)
         for session in watched.sessions where news.sessions[session] != look.sessions[session] {
             hub.sessions.signal(session)
@@ -98,6 +109,10 @@ extension Service {
             hub.tasks.signal(task)
             outlet.arrivals.completed(task)
         }
+        for (task, objects) in news.arriving where look.arriving[task] != objects {
+            outlet.arrivals.note(objects.content, objects.response, of: task)
+        }
+        look.arriving = news.arriving
         // Cancelled, suspended or changed at another node.
         let decided = transfers.keys.filter { !news.transferring.contains($0) }
         outlet.stop(decided)
@@ -161,6 +176,10 @@ extension Service {
         var profile = NodeProfile(settings, startedAt: startedAt)
         profile.transfersRunning = live.count
         profile.load = conditions.load
+        if settings.contents != nil {
+            let tasks = outlet.arrivals.changes.keys.map(\.rawValue).sorted()
+            profile.reading = Array(tasks.prefix(Self.mostRead))
+        }
         return profile
     }
 

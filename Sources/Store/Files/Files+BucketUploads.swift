@@ -10,6 +10,8 @@ package struct UselessUpload: Hashable, Sendable {
     package var begunAt: Timestamp
     /// Whether the row stands for an object, so that there is no upload to abort.
     package var isObject = false
+    /// Whether the parts are objects of their own.
+    package var hasPartObjects = false
     /// The number of failed attempts to abort the upload.
     package var attempts: Int
 }
@@ -64,7 +66,7 @@ extension Store.Files {
     }
 
     /// The longest time after which an aborted request may still take effect.
-    private static let longestDelay = Duration.seconds(30)
+    package static let longestDelay = Duration.seconds(30)
 
     /// Records the object of a task that was completed meanwhile for removal: the object may be in the bucket of
     /// contents or appear there soon.
@@ -135,7 +137,7 @@ extension Store.Files {
                 let id = row.textOrNil("upload_id")
                 return UselessUpload(
                     row: row.integer("id"), key: row.text("object_key"), id: id, begunAt: row.time("begun_at"),
-                    isObject: id == Self.noUpload, attempts: row.int("attempts"))
+                    isObject: id == Self.noUpload, hasPartObjects: id == Self.partObjects, attempts: row.int("attempts"))
             }
         }
     }

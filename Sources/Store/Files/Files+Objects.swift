@@ -14,6 +14,8 @@ extension Store.Files {
     package static let contentsBucket = "contents"
     /// Recorded instead of an upload's id if there is an object and no upload.
     static let noUpload = ""
+    /// Recorded instead of an upload's id if the parts are objects of their own.
+    package static let partObjects = "parts"
 
     /// Whether a content or body refers to the object.
     package func isNamed(object key: String) async throws -> Bool {
@@ -35,7 +37,8 @@ extension Store.Files {
         try await database.read { db in
             if try self.isNamed(object: key, db) { return true }
             return try db.exists(
-                "SELECT 1 FROM bucket_upload WHERE bucket = ?1 AND object_key = ?2", Self.contentsBucket, key)
+                "SELECT 1 FROM bucket_upload WHERE bucket = ?1 AND object_key = ?2", Self.contentsBucket,
+                MultipartUpload.content(ofPart: key) ?? key)
         }
     }
 

@@ -18,6 +18,8 @@ package struct Watched: Sendable {
     package var streamed: [SessionID] = []
     /// Tasks whose completion clients await here.
     package var tasks: [TaskID] = []
+    /// Tasks whose unfinished contents have readers here.
+    package var arriving: [TaskID] = []
 
     package init() {}
 }
@@ -33,6 +35,21 @@ package struct News: Sendable {
     package var hasQueuedTasks = false
     /// The stored progress of other nodes' transfers in sessions that are streamed here.
     package var progress: [SessionID: [TaskID: LiveState.Sample]] = [:]
+    /// The stored bytes of tasks with readers here that this node does not transfer, and the origin's response.
+    package var arriving: [TaskID: ArrivingObjects] = [:]
+}
+
+/// The objects with the bytes of an unfinished content.
+package struct ArrivingObjects: Hashable, Sendable {
+    /// `nil` if no byte can be read.
+    package let content: ArrivingContent?
+    package let response: TaskResponse?
+
+    fileprivate init(_ progress: TaskProgress) {
+        let content = ArrivingContent(progress)
+        self.content = content?.objects.isEmpty == false ? content : nil
+        response = progress.kept.parts?.readable?.response
+    }
 }
 
 package struct SessionNews: Hashable, Sendable {
@@ -110,6 +127,12 @@ extension Store.Nodes {
                 AND progress_document IS NOT NULL LIMIT ?3
                 """, watched.streamed.map { [$0.rawValue, node, Self.progressLimit] }
             ) { (TaskID($0.integer("task")), $0.blob("progress_document")) }
+            let arriving = try db.ask(
+                """
+                SELECT task, progress_document FROM live WHERE task = ?1 AND (node IS NULL OR node <> ?2) \
+                AND progress_document IS NOT NULL
+                """, watched.arriving.map { [$0.rawValue, node] }
+            ) { (TaskID($0.integer("task")), $0.blob("progress_document")) }
             let transferring = try db.ask(
                 """
                 SELECT task FROM live l JOIN session s ON s.id = l.session AND s.forgotten = 0 \
@@ -121,6 +144,9 @@ extension Store.Nodes {
             news.unfinished = Set(try tasks.get().joined())
             news.transferring = Set(try transferring.get().joined())
             news.hasQueuedTasks = try queued.get() != [[]]
+            for (task, document) in try arriving.get().joined() {
+                news.arriving[task] = ArrivingObjects(try documents.decode(TaskProgress.self, document))
+            }
             for (session, tasks) in zip(watched.streamed, try progress.get()) {
                 for (task, document) in tasks {
                     news.progress[session, default: [:]][task] =

@@ -102,6 +102,8 @@ struct ObjectFinisher: Sendable {
         if mayBeDone { isDone = try await self.isDone(upload) }
         if !isDone { try await assemble(upload) }
         try await check(upload.mark, length: whole.length)
+        // Readers find the bytes in the whole object.
+        if upload.readable != nil { try await client.deleteParts(of: key) }
         // The row of a content is deleted by the commit that publishes the content.
         if !destination.isContent { try await store.files.forgetUpload(row: upload.row, id: upload.id) }
         return content(whole.length, whole.digest)
@@ -109,12 +111,34 @@ struct ObjectFinisher: Sendable {
 
     private func assemble(_ upload: MultipartUpload) async throws {
         do {
-            try await make(upload.mark) { (condition) async throws(BucketFault) in
-                try await client.completeUpload(upload.id, key, parts: upload.parts, if: condition)
+            if upload.readable != nil {
+                try await join(upload)
+            } else {
+                try await make(upload.mark) { (condition) async throws(BucketFault) in
+                    try await client.completeUpload(upload.id, key, parts: upload.parts, if: condition)
+                }
             }
         } catch let fault as BucketFault {
             if try await isDone(upload) { return }
             throw fault
+        }
+    }
+
+    /// Has the store join the objects of the parts, or joins them here if the store does not copy.
+    private func join(_ upload: MultipartUpload) async throws {
+        let terms = ObjectTerms(destination, mark: upload.mark, mediaType: mediaType)
+        let objects = upload.objects
+        do {
+            try await client.join(objects, as: key, terms)
+        } catch let fault as BucketFault where fault.remedy == .change {
+            let length = objects.reduce(0) { $0 + $1.length }
+            let plan = PartPlan(expected: length)
+            let count = Int((length - 1) / plan.length(ofPart: 1) + 1)
+            try await client.assemble(key, terms, parts: count, width: 1) { [client, key] number, id in
+                let range = plan.offset(ofPart: number)..<min(plan.offset(ofPart: number + 1), length)
+                let bytes = try await objects.bytes(range, client)
+                return try await client.putPart(number, of: id, key, SentBytes(bytes, isWhole: false))
+            }
         }
     }
 

@@ -30,6 +30,8 @@ final class ObjectWriter: Sendable {
 
     private enum Input: Sendable {
         case part(ContentPart)
+        /// Readers want the bytes.
+        case expose(TaskResponse)
         /// No part follows except this one.
         case finish(last: ContentPart?)
     }
@@ -65,6 +67,9 @@ final class ObjectWriter: Sendable {
     /// Accepts the next part.
     func write(_ part: ContentPart) { inbox.tell(.part(part)) }
 
+    /// Lets readers read the parts before the content is complete.
+    func expose(_ response: TaskResponse) { inbox.tell(.expose(response)) }
+
     /// Ends the writing once all given parts are written.
     func finish(last: ContentPart?) { inbox.tell(.finish(last: last)) }
 
@@ -79,6 +84,7 @@ final class ObjectWriter: Sendable {
             for input in inbox.take() {
                 switch input {
                 case .part(let part): await write(part, &state)
+                case .expose(let response): await expose(response, &state)
                 case .finish(let last):
                     if let last { await write(last, isLast: true, &state) }
                     return tell(.finished(state.finished))
@@ -94,6 +100,10 @@ final class ObjectWriter: Sendable {
     private struct State {
         var digests: [PausableDigest]
         var finished: Finished
+        /// Set once readers want the bytes.
+        var exposed: TaskResponse?
+
+        var isExposed: Bool { exposed != nil || finished.upload?.readable != nil }
 
         init(_ upload: MultipartUpload?, _ algorithms: Set<DigestAlgorithm>) {
             let known = upload?.digests ?? []
@@ -115,25 +125,53 @@ final class ObjectWriter: Sendable {
     private func write(_ part: ContentPart, isLast: Bool = false, _ state: inout State) async {
         guard state.finished.fault == nil else { return }
         do {
-            async let sent = sentBytes(of: part, isWhole: isLast && part.number == 1)
+            let isSingle = isLast && part.number == 1
+            async let sent = sentBytes(of: part, isWhole: isSingle || state.isExposed)
             state.note(try await digest(part, state.digests))
             let content = try await sent
-            if isLast, part.number == 1 {
+            if isSingle {
                 state.finished.single = content
                 return
             }
             var upload: MultipartUpload
-            if let known = state.finished.upload { upload = known } else { upload = try await begin(part.plan) }
-            upload.parts.append(try await client.putPart(part.number, of: upload.id, destination.key, content))
+            if let known = state.finished.upload { upload = known } else { upload = try await begin(part.plan, state) }
+            upload.parts.append(try await put(content, as: part.number, of: &upload, state))
             upload.digests = Self.states(of: state.digests)
             state.finished.upload = upload
             // The digest cannot be exported after the last part, from which no transfer resumes.
             if !isLast { tell(.stored(upload)) }
         } catch {
-            let fault = error as? BucketFault ?? .unexpected("The upload could not be recorded: \(error)")
-            state.finished.fault = fault
-            tell(.failed(fault))
+            fail(error, &state)
         }
+    }
+
+    private func fail(_ error: any Error, _ state: inout State) {
+        let fault = error as? BucketFault ?? .unexpected("The upload could not be recorded: \(error)")
+        state.finished.fault = fault
+        tell(.failed(fault))
+    }
+
+    /// Writes a part, as an object if readers want the bytes.
+    ///
+    /// - Returns: The entity tag of the part; empty for an object.
+    private func put(
+        _ content: SentBytes, as number: Int, of upload: inout MultipartUpload, _ state: State
+    ) async throws(BucketFault) -> String {
+        if upload.readable == nil {
+            do throws(BucketFault) {
+                return try await client.putPart(number, of: upload.id, destination.key, content)
+            } catch {
+                // A process that joined the parts may have ended before the commit.
+                guard destination.isContent, error.remedy == .anew, try await isJoined(upload) else { throw error }
+                upload.expose(state.exposed)
+            }
+        }
+        let key = MultipartUpload.key(ofPart: number, of: destination.key)
+        let tag = try await client.put(key, content, ObjectTerms(mark: upload.mark))
+        if content.isProven(by: tag) { return "" }
+        let length = try await client.object(key)?.length
+        guard length == content.count else { throw .unexpected("The object of a part has another length.") }
+        return ""
     }
 
     /// Updates the digests of the content, on a disk thread.
@@ -158,24 +196,76 @@ final class ObjectWriter: Sendable {
         }
     }
 
-    /// Begins the upload.
-    private func begin(_ plan: PartPlan) async throws -> MultipartUpload {
+    /// Begins the upload, or notes that there will be objects instead.
+    private func begin(_ plan: PartPlan, _ state: State) async throws -> MultipartUpload {
         let key = destination.key
         if !destination.replace, try await client.object(key) != nil { throw BucketFault.exists(key) }
-        let mark = RandomBytes.make(16).hexadecimal
-        let row = try await store.files.beginUpload(of: task, bucket: destination.bucket, key: key, at: clock.now)
-        let id = try await client.createUpload(key, ObjectTerms(destination, mark: mark, mediaType: mediaType))
-        guard try await store.files.note(upload: id, row: row, bucket: destination.bucket, key: key, at: clock.now)
-        else {
-            throw BucketFault.uploadIsUseless
+        var upload = MultipartUpload()
+        upload.row = try await store.files.beginUpload(of: task, bucket: destination.bucket, key: key, at: clock.now)
+        upload.key = destination.isContent ? key : nil
+        upload.mark = Self.newMark()
+        upload.expected = plan.expected
+        if destination.isContent, state.isExposed {
+            try await note(Store.Files.partObjects, of: upload)
+            upload.expose(state.exposed)
+        } else {
+            upload.id = try await client.createUpload(
+                key, ObjectTerms(destination, mark: upload.mark, mediaType: mediaType))
+            try await note(upload.id, of: upload)
         }
-        return MultipartUpload {
-            $0.row = row
-            $0.id = id
-            $0.key = destination.isContent ? key : nil
-            $0.mark = mark
-            $0.expected = plan.expected
+        return upload
+    }
+
+    static func newMark() -> String { RandomBytes.make(16).hexadecimal }
+
+    private func note(_ id: String, of upload: MultipartUpload) async throws {
+        let isNeeded = try await store.files.note(
+            upload: id, row: upload.row, bucket: destination.bucket, key: destination.key, at: clock.now)
+        guard isNeeded else { throw BucketFault.uploadIsUseless }
+    }
+
+    // MARK: Readers
+
+    /// Lets readers read the parts, those that are in the bucket and all that follow.
+    private func expose(_ response: TaskResponse, _ state: inout State) async {
+        guard destination.isContent, state.finished.fault == nil else { return }
+        state.exposed = response
+        guard var upload = state.finished.upload, upload.readable == nil else { return }
+        do {
+            try await note(Store.Files.partObjects, of: upload)
+            if !upload.parts.isEmpty { try await join(upload) }
+            upload.expose(response)
+            state.finished.upload = upload
+            tell(.stored(upload))
+        } catch {
+            fail(error, &state)
         }
+    }
+
+    /// Has the store join the uploaded parts to an object.
+    private func join(_ upload: MultipartUpload) async throws(BucketFault) {
+        var fault: BucketFault?
+        do throws(BucketFault) {
+            try await client.completeUpload(upload.id, destination.key, parts: upload.parts)
+        } catch { fault = error }
+        // The response may be lost.
+        guard try await isJoined(upload) else {
+            throw fault ?? .wrongObject("The object of the first parts is not complete.")
+        }
+    }
+
+    private func isJoined(_ upload: MultipartUpload) async throws(BucketFault) -> Bool {
+        let object = try await client.object(destination.key)
+        return object?.mark == upload.mark && object?.length == upload.length
+    }
+}
+
+extension MultipartUpload {
+    /// Notes that the parts are objects.
+    fileprivate mutating func expose(_ response: TaskResponse?) {
+        var readable = Readable()
+        (readable.joined, readable.response) = (parts.count, response)
+        self.readable = readable
     }
 }
 

@@ -25,7 +25,7 @@ extension Transfer {
         if segmented?.connections[exchange] != nil { return note(segmentHead: head, judgement.verdict, of: exchange) }
         guard exchange == self.exchange else { return [] }
         var effects: [Effect] = []
-        attempt.arriving = nil
+        (attempt.arriving, attempt.response) = (nil, nil)
         if judgement.body == .keep(at: 0) { progress.version = attempt.version }
         switch judgement.verdict {
         case .append(let offset) where attempt.resuming != nil:
@@ -50,17 +50,15 @@ extension Transfer {
         if attempt.reuse?.leads == true, (200..<300).contains(head.status), !mayBeReused(head) {
             effects.append(.forbidReuse)
         }
+        if judgement.verdict?.bringsContent == true { attempt.response = TaskResponse(head, url: request.url) }
         attempt.restartCause = nil
         attempt.mediaType = head.fields["Content-Type"].flatMap { MediaType($0) == nil ? nil : $0 }
-        if specification.kind == .download {
-            let content = arriving
-            effects.append(.arrived(content, content.map { _ in TaskResponse(head, url: request.url) }))
-        }
+        if specification.kind == .download { effects.append(.arrived(arriving, attempt.response)) }
         return comesInParts ? effects + considerSegments(exchange, head, judgement.verdict) : effects
     }
 
-    /// Whether the bytes are in a file that readers can read before the task is completed.
-    var isReadable: Bool { specification.kind == .download && !writesObject }
+    /// Whether readers can read the bytes before the task is completed: from a file, or from objects of the service.
+    var isReadable: Bool { specification.kind == .download && specification.destinationObject == nil }
 
     /// The bytes that readers can read. A small content is in memory until its end.
     private var arriving: ArrivingContent? {
@@ -118,7 +116,11 @@ extension Transfer {
     private mutating func note(stored upload: MultipartUpload, of exchange: ExchangeID) -> [Effect] {
         let offset = upload.length
         progress.kept.keep(upload)
-        guard progress.kept.point != nil else { return [.record(exchange, offset, isStored: false)] }
+        guard progress.kept.point != nil else {
+            let record = Effect.record(exchange, offset, isStored: false)
+            // Stored for the readers at other nodes.
+            return upload.readable == nil ? [record] : [record, .arrived(arriving), .advance()]
+        }
         progress.bytesInMemory = 0
         return [.record(exchange, offset, isStored: true), .advance()]
     }

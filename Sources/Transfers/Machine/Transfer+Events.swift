@@ -35,8 +35,8 @@ extension Transfer {
         case widened
         /// The result of reading the content up to a position.
         case read(Reading)
-        /// A reader waits for the byte at an offset.
-        case wanted(Int64, positions: [UInt64: Int64])
+        /// A reader waits for the byte at an offset; nil if the offset is unknown.
+        case wanted(Int64?, positions: [UInt64: Int64])
         case stop(Stop)
     }
 
@@ -91,6 +91,8 @@ extension Transfer {
         /// Reads a content that one request has brought.
         case readWhole(length: Int64, checksPieces: Bool)
         case write(ContentPart)
+        /// Lets readers read the content that is written into the bucket of contents.
+        indirect case expose(TaskResponse)
         case endWriting(last: ContentPart?)
         /// Marks the content as being put in its place.
         case finalize

@@ -93,9 +93,10 @@ extension Transfer {
         return segmented.routes[source] ?? route(to: source)
     }
 
-    /// Fetches the byte that a reader waits for before others.
-    mutating func want(_ offset: Int64, _ positions: [UInt64: Int64]) -> [Effect] {
-        guard var segmented, segmented.ending == nil, stop == nil else { return [] }
+    /// Fetches the byte that a reader waits for before others, and lets it be read.
+    mutating func want(_ offset: Int64?, _ positions: [UInt64: Int64]) -> [Effect] {
+        if becomesContent, isReadable, let response = attempt.response { return [.expose(response)] }
+        guard let offset, var segmented, segmented.ending == nil, stop == nil else { return [] }
         let shortened = segmented.plan.want(offset, positions: positions)
         stage = .segmented(segmented)
         let effects = shortened.map { Effect.shorten(ExchangeID(rawValue: $0.connection), $0.end) }

@@ -147,6 +147,8 @@ struct Attempt: Sendable {
     /// How often the upload resource has moved.
     var uploadMoves = 0
     var askedSources: Set<Int> = []
+    /// The response whose body is the content.
+    var response: TaskResponse?
     /// The media type of the object that the content becomes, as the origin reported it.
     var mediaType: String?
     /// A piece of the content whose digest is not the expected one.

@@ -85,7 +85,7 @@ package final class Arrivals: Sendable {
     }
 
     /// - Parameter response: `nil` for the same one as before.
-    func note(_ content: ArrivingContent?, _ response: TaskResponse? = nil, of task: TaskID) {
+    package func note(_ content: ArrivingContent?, _ response: TaskResponse? = nil, of task: TaskID) {
         let arrival = state.withLock { state in
             guard let arrival = state.entries[task]?.arrival else { return nil as Arrival? }
             state.entries[task]?.kept = content.map { _ in arrival }

@@ -39,6 +39,7 @@ extension Scheduler {
             disk: engine.disk.of(transfer.task.app.rawValue), clock: clock
         ) { inbox.tell(.event(id, Incident(.wrote(exchange, $0)))) }
         flights[id]?.writer = writer
+        if let response = flights[id]?.exposed { writer.expose(response) }
         let (upload, algorithms) = (transfer.progress.kept.parts, transfer.specification.digestsWanted)
         turn.errands.append { await writer.run(goingOnWith: upload, algorithms) }
         return writer
@@ -59,6 +60,8 @@ extension Scheduler {
         var transfer = transfer
         if var upload = finish.written?.upload {
             upload.whole = whole
+            // An object with the first parts has the mark already.
+            if upload.readable != nil { upload.mark = ObjectWriter.newMark() }
             transfer.progress.kept = .parts(upload, transfer.progress.kept.point)
         }
         transfer.progress.bytesInMemory = 0

@@ -44,6 +44,8 @@ package actor Scheduler {
         var reader: ContentReader?
         /// Writes the content into a bucket.
         var writer: ObjectWriter?
+        /// The response to show to readers with the bytes that the writer writes; nil if no reader wants them.
+        var exposed: TaskResponse?
         /// Fetches the body.
         var fetching: (client: BucketClient, exchange: ExchangeID)?
         /// Shows the bytes of the partial file to readers.
@@ -138,8 +140,8 @@ package actor Scheduler {
         /// An event of a transfer that no exchange reports.
         case event(TaskID, Incident)
         case stop([TaskID])
-        /// A reader waits for the byte at an offset of a content.
-        case wanted(TaskID, Int64)
+        /// A reader waits for the byte at an offset of a content; nil if the offset is unknown.
+        case wanted(TaskID, Int64?)
         case abandonUpload(TaskID)
         case queued
         /// The disk was measured.
@@ -249,8 +251,9 @@ package actor Scheduler {
         case .event(let task, let incident): await feed(incident.event, to: task)
         case .stop(let tasks): for task in tasks { await stop(task, .decided) }
         case .wanted(let task, let offset):
-            guard let segmented = flights[task]?.transfer.segmented else { return }
-            await feed(.wanted(offset, positions: positions(segmented)), to: task)
+            guard let transfer = flights[task]?.transfer else { return }
+            let positions = transfer.segmented.map { self.positions($0) }
+            await feed(.wanted(offset, positions: positions ?? [:]), to: task)
         case .abandonUpload(let task): abandonUpload(task)
         case .queued:
             lookAgain()
