@@ -54,6 +54,39 @@ struct ClusterTests {
         #expect(requests.count == 3 && requests.last?.fields["Range"] != nil, "it goes on where it was")
     }
 
+    @Test func `An unfinished content is read at each node while one transfers it`() async throws {
+        let scene = try await Cluster.scene(configuration: ["requestCachePolicy": "useProtocolCachePolicy"])
+        let pace = Locked(17 << 20)
+        let resource = Resource.generated(seed: 3, length: 36 << 20).with { $0.contentType = "video/mp4" }
+        let bytes = Content.bytes(seed: 3, length: 36 << 20)
+        scene.origin.serve("/a", resource, always: [.leash { pace.withLock { $0 } }])
+        try await scene.download("/a")
+        try await scene.origin.waitForRequests(1)
+        // The second task waits for the first one's transfer.
+        try await scene.download("/a")
+        var readers: [FollowedAnswer] = []
+        for (node, number) in zip(scene.service.nodes + scene.service.nodes, [1, 1, 1, 2, 2, 2]) {
+            let path = "/v1/sessions/s/tasks/\(number)/content?arriving=1"
+            let request = try await Cluster.api(node).begin("GET", path, headers: [("Prefer", "wait=60")])
+            readers.append(request.follow())
+        }
+        for offset in [16 << 20, 32 << 20] {
+            for reader in readers {
+                let begun = try await reader.bytes(offset)
+                #expect(begun.status == 200 && begun.fields["Content-Length"] == "\(bytes.count)")
+                #expect(begun.fields["Content-Type"] == "video/mp4" && begun.body == Array(bytes[..<begun.body.count]))
+            }
+            pace.withLock { $0 += 16 << 20 }
+        }
+        pace.withLock { $0 = .max }
+        for reader in readers {
+            let whole = try await reader.end()
+            #expect(whole.isWhole && whole.body == bytes)
+        }
+        #expect(Set(readers.map { $0.now.fields["ETag"] }).count == 2, "one for each task")
+        #expect(scene.origin.requests("/a").count == 1)
+    }
+
     @Test func `Other nodes resume the work of a killed node`() async throws {
         let scene = try await Cluster.scene(
             ["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])

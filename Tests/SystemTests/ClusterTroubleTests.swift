@@ -51,6 +51,37 @@ struct ClusterTroubleTests {
         #expect(scene.origin.inFlight.peak <= 6, "\(scene.origin.inFlight.peak)")
     }
 
+    @Test func `Readers at other nodes continue once the work of the transferring node is taken over`() async throws {
+        let scene = try await Cluster.scene()
+        let (pace, length) = (Locked(17 << 20), 36 << 20)
+        let bytes = Content.bytes(seed: 3, length: length)
+        scene.origin.serve("/a", .generated(seed: 3, length: length), always: [.leash { pace.withLock { $0 } }])
+        try await scene.download("/a")
+        try await eventually("a node transfers it") { scene.origin.inFlight.now == 1 }
+        let transferring = try await scene.service.nodes.mapAsync { try await Cluster.transfers(of: $0) }
+        let victim = try #require(transferring.firstIndex(of: 1))
+        var readers: [FollowedAnswer] = []
+        for (index, node) in scene.service.nodes.enumerated() where index != victim {
+            let request = try await Cluster.api(node).begin(
+                "GET", "/v1/sessions/s/tasks/1/content?arriving=1", headers: [("Prefer", "wait=60")])
+            readers.append(request.follow())
+        }
+        for reader in readers { try await reader.bytes(16 << 20) }
+        try await scene.service.nodes[victim].kill()
+        pace.withLock { $0 = 25 << 20 }
+        try await eventually("it is taken over", within: .seconds(30)) {
+            scene.service.errors.contains("nodes died")
+        }
+        for reader in readers { try await reader.bytes(24 << 20) }
+        pace.withLock { $0 = .max }
+        for reader in readers {
+            let whole = try await reader.end()
+            #expect(whole.isWhole && whole.body == bytes)
+        }
+        #expect(scene.origin.requests("/a").count == 2)
+        #expect(scene.origin.bytesSent("/a") <= length + (8 << 20), "no stored part is fetched again")
+    }
+
     @Test func `A reset closes idle connections at every node that uses the session`() async throws {
         let scene = try await Cluster.scene()
         let streams = try await scene.service.nodes.mapAsync { node in
