@@ -93,7 +93,8 @@ extension BucketClient {
             let target = bucket.target(key, query: [("partNumber", "\(number)"), ("uploadId", upload)])
             var headers = HTTPFields()
             headers.append("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
-            return try await copied(CopySource(bucket, source, entityTag: nil, length: Int64(range.count)), target, headers)
+            return try await copied(
+                CopySource(bucket, source, entityTag: nil, length: Int64(range.count)), target, headers)
         }
     }
 

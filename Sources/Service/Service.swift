@@ -111,7 +111,7 @@ package final class Service: Sendable {
         folder = DataFolder(path: settings.dataFolder, disk: engine.disk)
         conditions = CurrentConditions(clock: clock)
         let live = LiveTransfers(engine: engine, clock: clock)
-        nodes = Nodes(isShared: store.node != nil, metrics)
+        nodes = Nodes(isShared: store.node != nil, clock: clock, metrics)
         outlet = Outlet(
             inbox: inbox, attendance: attendance, transfers: live, meters: TransferMeters(metrics), clock: clock,
             log: log)

@@ -88,6 +88,11 @@ import Testing
         progress.kept = .segments(record, point, source: 0)
         #expect(ArrivingContent(progress) == ArrivingContent(version: 7, total: 100, [0..<40, 90..<100]))
         progress.kept = .parts(MultipartUpload(), point)
-        #expect(ArrivingContent(progress) == nil, "parts in a bucket cannot be read")
+        #expect(ArrivingContent(progress) == nil, "parts of an upload cannot be read")
+        var upload = MultipartUpload()
+        (upload.key, upload.parts, upload.readable) = ("k", ["", ""], MultipartUpload.Readable())
+        progress.kept = .parts(upload, point)
+        let read = ArrivingContent(version: 7, total: 100, [0..<16 << 20], in: upload.objects)
+        #expect(ArrivingContent(progress) == read && read.objects.map(\.key) == ["k.1", "k.2"])
     }
 }

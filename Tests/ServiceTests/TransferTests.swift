@@ -250,6 +250,34 @@ struct TransferTests {
                 == [ArrivingContent(version: version + 1, total: 1_000_000)], "though it is the same millisecond")
     }
 
+    @Test func `A content for the bucket of contents is exposed to readers, and an error page is not`() throws {
+        let exchange = ExchangeID(rawValue: 9)
+        for (status, verdict) in [(200, ResumeVerdict.append(at: 0)), (404, .notADownload(status: 404))] {
+            var transfer = try Self.transfer(hasContentsBucket: true)
+            _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
+            #expect(Self.feed(&transfer, .wanted(0, positions: [:])) == "asking")
+            _ = Self.feed(&transfer, .head(exchange, Self.head(status), HeadJudgement(.keep(at: 0), verdict)))
+            let isContent = status == 200
+            #expect(Self.feed(&transfer, .wanted(nil, positions: [:])) == (isContent ? "asking expose" : "asking"))
+            #expect(Self.feed(&transfer, .stop(.decided)) == "asking stop")
+            #expect(Self.feed(&transfer, .wanted(0, positions: [:])) == "asking")
+        }
+    }
+
+    @Test func `Parts of a content that cannot be resumed are stored for its readers`() throws {
+        let exchange = ExchangeID(rawValue: 9)
+        var transfer = try Self.transfer(hasContentsBucket: true)
+        let fresh = HeadJudgement(.keep(at: 0), .append(at: 0))
+        _ = Self.feed(&transfer, .begin, .authorized(Access.Found()), .head(exchange, Self.head(200), fresh))
+        let part = ContentPart(number: 1, offset: 0, bytes: [1], plan: PartPlan(expected: nil))
+        #expect(Self.feed(&transfer, .part(exchange, part)) == "writing write")
+        var upload = MultipartUpload()
+        (upload.key, upload.parts) = ("k", ["a"])
+        #expect(Self.feed(&transfer, .wrote(exchange, .stored(upload))) == "writing record")
+        upload.readable = MultipartUpload.Readable()
+        #expect(Self.feed(&transfer, .wrote(exchange, .stored(upload))) == "writing record arrived advance")
+    }
+
     @Test func `A small content is published when it is complete`() throws {
         var transfer = try Self.transfer()
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))

@@ -15,9 +15,12 @@ extension Client {
         for task in tasks where task.number == nil && !isInvalidated {
             try note(try await insist("create at last \(task.name)", Self.creating([task.order])), [task])
         }
-        // A task may need a whole long resource at the session's bandwidth, after all others.
-        let slowness = configuration.bandwidthLimit.map { Int64(tasks.count) * 9_000_000 * 1000 / $0 } ?? 0
-        let deadline = world.simulator.now + 1_200_000 + slowness
+        // A task may need a whole long resource at its node's share of the bandwidth, after all others, also those of sets.
+        let countedTasks = try await countOfUnfinished()
+        let slowness = configuration.bandwidthLimit.map { limit in
+            (Int64(tasks.count) + countedTasks) * 9_000_000 * 1000 * Int64(world.lives.count) / limit
+        }
+        let deadline = world.simulator.now + 1_200_000 + (slowness ?? 0)
         for task in tasks { try await beginNow(task) }
         while true {
             _ = try await insist("resume all") { service, session in
@@ -28,7 +31,7 @@ extension Client {
             try await answerQuestions(kindly: true)
             try await handleLaunch()
             let left = try await unfinished()
-            if left.isEmpty, try await hasEnded() { break }
+            if left.isEmpty, try await countOfUnfinished() == 0 { break }
             if world.simulator.now > deadline {
                 let names = left.map(\.name)
                 var found: [String] = []
@@ -65,11 +68,11 @@ extension Client {
         return left
     }
 
-    /// Whether the session counts no unfinished task: the response to a creation may have been lost.
-    func hasEnded() async throws -> Bool {
+    /// The unfinished tasks of the session, also those whose creation had a lost response.
+    private func countOfUnfinished() async throws -> Int64 {
         try await insist("count") { service, session in
             guard let session else { throw DomainError.notFound }
-            return try await service.session(session.identifier, app: session.app).counts.unfinished == 0
+            return try await service.session(session.identifier, app: session.app).counts.unfinished
         }
     }
 
@@ -94,6 +97,7 @@ extension Client {
         }
         try check(task, found)
         trace.met("outcome \(found.outcome?.rawValue ?? "none")")
+        try checkArrival(task, found)
         guard let outcome = found.outcome else {
             throw Violation("\(task.name) has a didComplete, and is \(found.life).")
         }

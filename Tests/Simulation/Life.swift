@@ -22,6 +22,8 @@ final class Life: @unchecked Sendable {
     private(set) var state = State.starting
     private(set) var service: Service?
     private(set) var launches: Launches?
+    /// Whether the store has refused the commits of the life, because another one had its place.
+    private(set) var wasFenced = false
     private var calls: [Int: () -> Void] = [:]
     private var lastCall = 0
     private let trace: Trace
@@ -83,6 +85,7 @@ final class Life: @unchecked Sendable {
             metrics: metrics
         ) { [trace] error in
             trace.note("fatal: \(error)")
+            self.wasFenced = "\(error)".contains("took this node's place")
             trace.met("fatal error of the database")
             csim_vanish()
         }

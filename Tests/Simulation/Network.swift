@@ -16,6 +16,7 @@ final class Network: @unchecked Sendable {
     /// A connection from the program.
     final class Connection {
         fileprivate var raw: csim_connection
+        var machine: Int32 { raw.machine }
         fileprivate(set) var isOpen = true
         let address: UInt32
         fileprivate var received: [UInt8] = []

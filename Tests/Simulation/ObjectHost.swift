@@ -19,6 +19,8 @@ final class ObjectHost: @unchecked Sendable {
         var modified: Timestamp
         /// Whether the program could not know any more that it would be written.
         var isLate: Bool
+        let writer: Int32
+        let writtenAt: Int64
     }
 
     private struct Upload {
@@ -79,6 +81,14 @@ final class ObjectHost: @unchecked Sendable {
 
     var uploadKeys: [String] { uploads.values.map { "upload of \($0.key)" }.sorted() }
 
+    /// The objects that a machine has written since a time, when another one had its place: a daily sweep removes them.
+    func forget(writtenBy machine: Int32, since time: Int64) {
+        for (key, object) in objects where object.writer == machine && object.writtenAt >= time {
+            objects[key]?.isLate = true
+            trace.met("object of a fenced node")
+        }
+    }
+
     // MARK: Requests
 
     private enum Step { case put, copy, read, delete, create, part, complete, abort, listObjects, listUploads }
@@ -88,10 +98,11 @@ final class ObjectHost: @unchecked Sendable {
         var key: String
         var query: [String: String]
         var request: Request
+        let machine: Int32
         var isHead: Bool { request.method == "HEAD" }
     }
 
-    private func call(_ request: Request) -> Call? {
+    private func call(_ request: Request, of machine: Int32) -> Call? {
         let target = request.target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         var query: [String: String] = [:]
         for pair in target.count > 1 ? target[1].split(separator: "&") : [] {
@@ -110,7 +121,9 @@ final class ObjectHost: @unchecked Sendable {
             case "POST": lists ? .create : hasUpload ? .complete : nil
             default: nil
             }
-        return step.map { Call(step: $0, key: String(path.dropFirst(8)), query: query, request: request) }
+        return step.map {
+            Call(step: $0, key: String(path.dropFirst(8)), query: query, request: request, machine: machine)
+        }
     }
 
     private func decoded(_ text: Substring) -> String {
@@ -118,8 +131,10 @@ final class ObjectHost: @unchecked Sendable {
     }
 
     func serve(_ request: Request, _ connection: Network.Connection) {
-        trace.note("store \(request.method) \(request.target) \(request.body.count)")
-        guard let call = call(request) else { return trace.fail("The store got \(request.method) \(request.target).") }
+        trace.note("store \(request.method) \(request.target) \(request.body.count) of machine \(connection.machine)")
+        guard let call = call(request, of: connection.machine) else {
+            return trace.fail("The store got \(request.method) \(request.target).")
+        }
         if let fault = fault(in: call) { return trace.fail("The store got \(fault).") }
         let delay = misbehaves(200) ? dice.between(50, 5000) : dice.between(0.5, 20)
         simulator.after(delay) { [self] in respond(call, connection) }
@@ -223,7 +238,7 @@ final class ObjectHost: @unchecked Sendable {
     private func perform(_ call: Call, isLate: Bool = false) -> Response {
         let id = call.query["uploadId"] ?? ""
         switch call.step {
-        case .put: return refusal(call) ?? put(call.key, call.request.body, fields(call.request), isLate)
+        case .put: return refusal(call) ?? put(call, call.request.body, fields(call.request), isLate)
         case .copy: return copy(call, isLate)
         case .read: return read(call)
         case .delete:
@@ -237,8 +252,17 @@ final class ObjectHost: @unchecked Sendable {
             guard let number = call.query["partNumber"].flatMap({ Int($0) }), uploads[id]?.key == call.key else {
                 return error(404, "NoSuchUpload")
             }
-            uploads[id]?.parts[number] = call.request.body
-            return Response(status: 200, fields: [("ETag", tag(of: call.request.body))])
+            guard call.request.header("x-amz-copy-source") != nil else {
+                uploads[id]?.parts[number] = call.request.body
+                return Response(status: 200, fields: [("ETag", tag(of: call.request.body))])
+            }
+            guard let bytes = source(of: call)?.bytes,
+                let range = range(call.request.header("x-amz-copy-source-range")),
+                range.upperBound < bytes.count
+            else { return error(404, "NoSuchKey") }
+            uploads[id]?.parts[number] = Array(bytes[range])
+            trace.met("object copied as a part")
+            return document("<CopyPartResult><ETag>\(tag(of: Array(bytes[range])))</ETag></CopyPartResult>")
         case .complete: return complete(call, id, isLate)
         case .abort: return uploads.removeValue(forKey: id) == nil ? error(404, "NoSuchUpload") : Response(status: 204)
         case .listObjects: return listObjects(call)
@@ -265,21 +289,32 @@ final class ObjectHost: @unchecked Sendable {
         return tag == object.tag ? nil : error(412, "PreconditionFailed")
     }
 
-    private func put(_ key: String, _ bytes: [UInt8], _ fields: [(String, String)], _ isLate: Bool) -> Response {
-        let object = Object(bytes: bytes, tag: tag(of: bytes), fields: fields, modified: now, isLate: isLate)
-        objects[key] = object
+    private func put(_ call: Call, _ bytes: [UInt8], _ fields: [(String, String)], _ isLate: Bool) -> Response {
+        let object = Object(
+            bytes: bytes, tag: tag(of: bytes), fields: fields, modified: now, isLate: isLate, writer: call.machine,
+            writtenAt: simulator.now)
+        objects[call.key] = object
         return Response(status: 200, fields: [("ETag", object.tag)])
     }
 
     private func copy(_ call: Call, _ isLate: Bool) -> Response {
-        let source = decoded((call.request.header("x-amz-copy-source") ?? "")[...]).dropFirst("/bucket/".count)
-        guard let object = objects[String(source)] else { return error(404, "NoSuchKey") }
+        guard let object = source(of: call) else { return error(404, "NoSuchKey") }
         if let tag = call.request.header("x-amz-copy-source-if-match"), tag != object.tag {
             return error(412, "PreconditionFailed")
         }
-        let tag = put(call.key, object.bytes, fields(call.request), isLate).fields.first?.1 ?? ""
+        let tag = put(call, object.bytes, fields(call.request), isLate).fields.first?.1 ?? ""
         trace.met("object copied")
         return document("<CopyObjectResult><ETag>\(tag)</ETag></CopyObjectResult>")
+    }
+
+    /// The object that a request copies.
+    private func source(of call: Call) -> Object? {
+        objects[String(decoded((call.request.header("x-amz-copy-source") ?? "")[...]).dropFirst("/bucket/".count))]
+    }
+
+    private func range(_ field: String?) -> ClosedRange<Int>? {
+        let ends = field?.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) } ?? []
+        return ends.count == 2 && ends[0] <= ends[1] ? ends[0]...ends[1] : nil
     }
 
     private func read(_ call: Call) -> Response {
@@ -288,11 +323,10 @@ final class ObjectHost: @unchecked Sendable {
         guard let range = call.request.header("range") else {
             return Response(status: 200, fields: fields, body: object.bytes)
         }
-        let ends = range.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
-        guard ends.count == 2, ends[0] <= ends[1], ends[0] < object.bytes.count else {
+        guard let wanted = self.range(range), wanted.lowerBound < object.bytes.count else {
             return error(416, "InvalidRange")
         }
-        let part = object.bytes[ends[0]...min(ends[1], object.bytes.count - 1)]
+        let part = object.bytes[wanted.lowerBound...min(wanted.upperBound, object.bytes.count - 1)]
         let content = ("Content-Range", "bytes \(part.startIndex)-\(part.endIndex - 1)/\(object.bytes.count)")
         return Response(status: 206, fields: fields + [content], body: Array(part))
     }
@@ -309,7 +343,7 @@ final class ObjectHost: @unchecked Sendable {
         if let refusal = refusal(call) { return refusal }
         uploads[id] = nil
         trace.met("object of \(parts.count) parts")
-        _ = put(call.key, Array(parts.joined()), upload.fields, isLate)
+        _ = put(call, Array(parts.joined()), upload.fields, isLate)
         return document("<CompleteMultipartUploadResult/>")
     }
 

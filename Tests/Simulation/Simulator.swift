@@ -171,6 +171,7 @@ struct Dice: RandomNumberGenerator {
     static let plan = Dice(csim_plan)
     static let stores = Dice(csim_stores)
     static let database = Dice(csim_database)
+    static let readers = Dice(csim_readers)
 
     private init(_ stream: csim_stream) { self.stream = Int32(stream.rawValue) }
 

@@ -35,7 +35,10 @@ extension World {
         csim_set_full(0)
         network.setNamesFail(false)
         csim_set_losses(0)
-        for life in lives { csim_set_paused(life.machine, 0) }
+        for life in lives where csim_is_paused(life.machine) != 0 {
+            csim_set_paused(life.machine, 0)
+            trace.note("machine \(life.machine) continues")
+        }
     }
 
     /// Calls `body` at a random time while the faults last, and again each time that `body` calls its argument.
@@ -79,6 +82,7 @@ extension World {
         repeatedly(after: 500...20_000, dice) { [self] next in
             let machine = 1 + Int32(dice.below(lives.count))
             csim_set_paused(machine, 1)
+            pausedAt[machine] = simulator.now
             trace.note("machine \(machine) pauses")
             trace.met("machine paused")
             if dice.chance(300), lives.count + 1 < csim_machines {

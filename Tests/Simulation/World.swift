@@ -289,6 +289,8 @@ final class World: @unchecked Sendable {
 
     /// Machines that never return: another one has their node, or none.
     private var lost: Set<Int32> = []
+    /// When each machine began its last pause.
+    var pausedAt: [Int32: Int64] = [:]
 
     private var canBeLost: Bool { plan.has(.nodes) && isTroubled && Dice.database.chance(300) }
 
@@ -300,6 +302,7 @@ final class World: @unchecked Sendable {
         trace.note("life \(dead.number) of machine \(machine) ends after \(csim_disk_calls_made()) calls")
         trace.met("crash")
         if isTroubled, plan.has(.fatalSignals), Dice.plan.chance(400) { leaveCrashMarker(in: "\(disk)\(number)/data") }
+        if dead.wasFenced { objects.forget(writtenBy: machine, since: pausedAt[machine] ?? .max) }
         graves.append(dead)
         simulator.drop(dead.lane)
         network.drop(machine)

@@ -7,17 +7,21 @@ package final class Nodes: Sendable {
     private struct State {
         var records: [NodeRecord] = []
         var isDraining = false
-        var isKeeper: Bool
+        var keeper = Keeper()
         var onNews: @Sendable () -> Void = {}
         var progress: [SessionID: [TaskID: LiveState.Sample]] = [:]
     }
 
     private let state: Locked<State>
+    private let isShared: Bool
+    private let clock: Clock
     let takeOvers: Metrics.Counter
 
-    init(isShared: Bool, _ metrics: Metrics) {
-        let state = Locked(State(isKeeper: !isShared))
+    init(isShared: Bool, clock: Clock, _ metrics: Metrics) {
+        let state = Locked(State())
         self.state = state
+        self.isShared = isShared
+        self.clock = clock
         takeOvers = metrics.counter("urlsessiond_takeovers_total", "Dead nodes whose work this node took over.")
         metrics.gauge("urlsessiond_nodes", "Living nodes that share the store, this one included.") {
             Double(max(1, state.withLock { $0.records.count(where: \.isAlive) }))
@@ -30,8 +34,8 @@ package final class Nodes: Sendable {
     /// Whether other nodes share the store.
     var hasOthers: Bool { state.withLock { $0.records.count > 1 } }
 
-    /// Whether this node runs the janitor, as exactly one of all live nodes does.
-    var isKeeper: Bool { state.withLock { $0.isKeeper } }
+    /// Whether this node begins the housekeeping and the work on sets, as at most one of all nodes does.
+    var isKeeper: Bool { !isShared || state.withLock { $0.keeper.holds(at: clock.monotonic()) } }
 
     /// The number of nodes that transfer, including this one, and share a session's bandwidth.
     var transferring: Int {
@@ -71,12 +75,47 @@ package final class Nodes: Sendable {
 
     func drain() { state.withLock { $0.isDraining = true } }
 
+    /// Whether the keeper's work that this node has begun may continue.
+    var remainsKeeper: Bool { !isShared || state.withLock { $0.keeper.isFirst } }
+
     /// Notes the nodes' rows.
     func note(_ records: [NodeRecord], own: String) {
         state.withLock { state in
             state.records = records
             let living = records.filter(\.isAlive)
-            state.isKeeper = (living.first { !$0.isDraining } ?? living.first)?.id == own
+            let isFirst = (living.first { !$0.isDraining } ?? living.first)?.id == own
+            state.keeper.note(isFirst: isFirst, isAlone: records.count == 1, at: clock.monotonic())
         }
+    }
+}
+
+/// The role of the node that is the first of all by name. Times are monotonic, in milliseconds.
+struct Keeper {
+    /// The previous keeper sees within this time that another node is the first, and ends its work.
+    static let handOver: Int64 = 2000
+    /// The time for which a node relies on the rows that it has read last.
+    static let validity: Int64 = 5000
+
+    /// The time since which this node is the first.
+    private var since: Int64?
+    private var notedAt: Int64 = 0
+
+    /// Whether this node was the first when it read the rows last.
+    var isFirst: Bool { since != nil }
+
+    /// - Parameters:
+    ///   - isFirst: Whether this node is the first according to the rows.
+    ///   - isAlone: Whether there is no other row.
+    mutating func note(isFirst: Bool, isAlone: Bool, at now: Int64) {
+        // Another node may have been the keeper while this one paused.
+        let isNew = since == nil || now - notedAt > Self.validity
+        if !isFirst { since = nil } else if isNew { since = isAlone ? now - Self.handOver : now }
+        notedAt = now
+    }
+
+    /// Whether this node may begin work.
+    func holds(at now: Int64) -> Bool {
+        guard let since else { return false }
+        return now - since >= Self.handOver && now - notedAt <= Self.validity
     }
 }

@@ -12,6 +12,7 @@ extension Service {
     /// Apps whose steps run side by side.
     private static let appsAtOnce = 32
     private static let longestPause = Duration.seconds(30)
+    private static let keeperPause = Duration.milliseconds(200)
 
     func workOnSets() async {
         let busy = Locked<Set<AppID>>([])
@@ -25,7 +26,7 @@ extension Service {
                             let isFree = busy.withLock { $0.count < Self.appsAtOnce && $0.insert(app).inserted }
                             guard isFree else { continue }
                             group.addTask {
-                                await self.step(work)
+                                await self.whileKeeper { await self.step(work) }
                                 _ = busy.withLock { $0.remove(app) }
                                 self.outlet.sets.ring()
                             }
@@ -44,6 +45,19 @@ extension Service {
         }
     }
 
+    /// Cancels the work as soon as another node is the keeper, before that node begins the same work.
+    private func whileKeeper(_ body: @escaping @Sendable () async -> Void) async {
+        guard isShared else { return await body() }
+        await withTaskGroup { group in
+            group.addTask { await body() }
+            group.addTask {
+                while self.nodes.remainsKeeper, (try? await Task.sleep(for: Self.keeperPause)) != nil {}
+            }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
     /// Performs one step. A failed one is repeated after a pause that grows, and given up after an hour.
     private func step(_ work: SetWork) async {
         do {
@@ -51,8 +65,8 @@ extension Service {
             case .set(let id): try await step(id)
             case .version(let id): try await step(id)
             }
-        } catch is CancellationError {
         } catch {
+            guard !Task.isCancelled else { return }
             do {
                 try await postpone(work, after: error)
             } catch {

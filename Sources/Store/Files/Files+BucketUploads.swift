@@ -137,7 +137,8 @@ extension Store.Files {
                 let id = row.textOrNil("upload_id")
                 return UselessUpload(
                     row: row.integer("id"), key: row.text("object_key"), id: id, begunAt: row.time("begun_at"),
-                    isObject: id == Self.noUpload, hasPartObjects: id == Self.partObjects, attempts: row.int("attempts"))
+                    isObject: id == Self.noUpload, hasPartObjects: id == Self.partObjects, attempts: row.int("attempts")
+                )
             }
         }
     }

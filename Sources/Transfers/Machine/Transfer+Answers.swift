@@ -35,7 +35,7 @@ extension Transfer {
             let point = ResumePoint.make(
                 from: head, method: request.method, url: request.url.text, receivedAt: world.now)
             progress.kept = point.map { .file($0, source: request.source) } ?? .none
-            if point == nil {
+            if point == nil, !writesObject {
                 attempt.arriving = ArrivingContent(version: progress.version, total: head.announcedLength)
             }
             if isRestart { progress.noteFetchedTwice(attempt.resuming?.offset ?? 0) }
@@ -60,10 +60,10 @@ extension Transfer {
     /// Whether readers can read the bytes before the task is completed: from a file, or from objects of the service.
     var isReadable: Bool { specification.kind == .download && specification.destinationObject == nil }
 
-    /// The bytes that readers can read. A small content is in memory until its end.
+    /// The bytes that readers can read. A small content is in memory until its end, and a part until it is in the bucket.
     private var arriving: ArrivingContent? {
         guard isReadable, let content = attempt.arriving ?? ArrivingContent(progress),
-            content.total ?? .max > ServiceSettings.inlineLimit
+            content.total ?? .max > ServiceSettings.inlineLimit, content.objects.isEmpty != becomesContent
         else { return nil }
         return content
     }

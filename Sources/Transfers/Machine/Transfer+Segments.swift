@@ -95,7 +95,10 @@ extension Transfer {
 
     /// Fetches the byte that a reader waits for before others, and lets it be read.
     mutating func want(_ offset: Int64?, _ positions: [UInt64: Int64]) -> [Effect] {
-        if becomesContent, isReadable, let response = attempt.response { return [.expose(response)] }
+        if becomesContent, isReadable {
+            guard exchange != nil, stop == nil, let response = attempt.response else { return [] }
+            return [.expose(response)]
+        }
         guard let offset, var segmented, segmented.ending == nil, stop == nil else { return [] }
         let shortened = segmented.plan.want(offset, positions: positions)
         stage = .segmented(segmented)

@@ -18,6 +18,7 @@ enum csim_stream {
     csim_plan,       // what kind of run this is
     csim_stores,     // caches and buckets: whether a run has them, and their behaviour
     csim_database,   // the server of a shared store
+    csim_readers,    // readers of unfinished contents
     csim_streams
 };
 

@@ -40,7 +40,9 @@ struct ArrivingObjectTests {
     /// Serves the content at the pace of the test, creates its task, and waits until parts are in the bucket.
     private func begin(_ parts: Int, _ more: [Misbehaviour] = [], etag: String? = "\"v\"") async throws {
         pace.withLock { $0 = parts * Self.part + 1 }
-        let resource = Resource(.generated(seed: 1, length: Self.size), etag: etag).with { $0.contentType = "video/mp4" }
+        let resource = Resource(.generated(seed: 1, length: Self.size), etag: etag).with {
+            $0.contentType = "video/mp4"
+        }
         scene.origin.serve("/a.mp4", resource, always: more + [.leash { [pace] in pace.withLock { $0 } }])
         try await scene.download("/a.mp4")
         try await eventually("\(parts) parts are stored") { store.requests(.part).count == parts }
