@@ -18,7 +18,7 @@ extension Client {
         // A task may need a whole long resource at its node's share of the bandwidth, after all others, also those of sets.
         let countedTasks = try await countOfUnfinished()
         let slowness = configuration.bandwidthLimit.map { limit in
-            (Int64(tasks.count) + countedTasks) * 9_000_000 * 1000 * Int64(world.lives.count) / limit
+            (Int64(tasks.count) + countedTasks) * 18_000_000 * 1000 * Int64(world.lives.count) / limit
         }
         let deadline = world.simulator.now + 1_200_000 + (slowness ?? 0)
         for task in tasks { try await beginNow(task) }

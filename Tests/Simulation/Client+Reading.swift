@@ -5,31 +5,56 @@ import Service
 
 /// Reading contents while they arrive.
 extension Client {
-    /// Reads a piece of an unfinished content, like a request with `arriving=1`.
-    func readArriving(_ task: KnownTask) async throws {
-        guard task.isDownload, let found = try await record(of: task, "find \(task.name)"), found.state != .completed
-        else { return }
-        let (dice, patience) = (Dice.readers, Int64(Dice.readers.pick([100, 2000, 10_000])))
-        let piece: (version: Int64, offset: Int64, bytes: [UInt8])?
-        do {
-            piece = try await attempt("read arriving \(task.name)") { service, _ in
-                let reader = service.arrivalReader(of: found)
-                let deadline = service.clock.monotonic() + patience
-                var task = found
-                while task.state != .completed, service.clock.monotonic() < deadline {
-                    let content = reader.content(of: task)
-                    if let content, let end = content.end(from: 0), let place = try await reader.open(content) {
-                        let offset = Int64(dice.below(Int(end)))
-                        let range = offset..<min(end, offset + 100_000)
-                        return (content.version, offset, try await reader.read(place, range, of: content.version))
-                    }
-                    _ = await reader.wait(for: 0, until: deadline)
-                    task = try await service.task(task.number, in: task.session)
+    /// Reads the content of a task while it arrives, like successive requests with `arriving=1`.
+    func followArriving(_ task: KnownTask) async throws {
+        while world.isTroubled {
+            await world.simulator.pause(Dice.readers.between(1, 4000))
+            do {
+                guard let found = try await record(of: task, "find \(task.name)") else { continue }
+                if found.state == .completed { return }
+                let patience = Int64(Dice.readers.pick([100, 2000, 10_000]))
+                let pieces = try await attempt("read arriving \(task.name)") { service, _ in
+                    try await Self.pieces(of: found, from: service, within: patience)
                 }
-                return (0, 0, [])
+                for piece in pieces ?? [] { try check(piece, of: task) }
+            } catch is ArrivalReader.Cut {
+                trace.met("reader cut off")
+            } catch is DomainError { return }
+        }
+    }
+
+    private struct Piece: Sendable {
+        let version: Int64
+        let offset: Int64
+        let bytes: [UInt8]
+    }
+
+    /// Reads pieces of a content in its order, and waits for each.
+    private static func pieces(
+        of found: TaskRecord, from service: Service, within patience: Int64
+    ) async throws -> [Piece] {
+        let reader = service.arrivalReader(of: found)
+        let deadline = service.clock.monotonic() + patience
+        var (task, pieces, place, end) = (found, [Piece](), ArrivalReader.Place?.none, Int64(0))
+        while task.state != .completed, service.clock.monotonic() < deadline, pieces.count < 5 {
+            if let content = reader.content(of: task), let version = pieces.first?.version ?? content.version as Int64?
+            {
+                if place == nil, content.end(from: 0) != nil { place = try await reader.open(content) }
+                let next = try reader.end(from: end, of: version)
+                if let place, next > end {
+                    let range = max(end, next - 100_000)..<next
+                    let bytes = try await reader.read(place, range, of: version)
+                    if !bytes.isEmpty { pieces.append(Piece(version: version, offset: range.lowerBound, bytes: bytes)) }
+                    if !bytes.isEmpty { end = next }
+                }
             }
-        } catch is ArrivalReader.Cut { return } catch is DomainError { return }
-        guard let piece, !piece.bytes.isEmpty else { return }
+            _ = await reader.wait(for: end, until: deadline)
+            task = try await service.task(task.number, in: task.session)
+        }
+        return pieces
+    }
+
+    private func check(_ piece: Piece, of task: KnownTask) throws {
         let sources = task.sources(of: piece.bytes, at: Int(piece.offset))
         let known = task.arrived[piece.version].map { $0.intersection(sources) } ?? sources
         guard !known.isEmpty else {

@@ -126,7 +126,6 @@ final class Client: @unchecked Sendable {
 
     func act() async throws {
         if plan.has(.sharing), Dice.stores.chance(20) { try await emptyCache() }
-        if Dice.readers.chance(100), let task = tasks.randomElement(using: .readers) { try await readArriving(task) }
         if plan.has(.sets), Dice.stores.chance(300) { return try await actOnSet() }
         let known = tasks.filter { $0.number != nil }
         switch dice.below(18) {

@@ -2,7 +2,7 @@ import Core
 import Service
 
 /// A client's record of a task.
-final class KnownTask {
+final class KnownTask: @unchecked Sendable {
     enum Wish { case no, asked, confirmed }
 
     var order: TaskOrder

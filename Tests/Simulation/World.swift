@@ -171,7 +171,7 @@ final class World: @unchecked Sendable {
         } catch is Life.Lost {} catch is ServiceError {} catch let error as SQLError where mayFail(error) {}
     }
 
-    private func begin(_ body: @escaping @Sendable () async throws -> Void) {
+    func begin(_ body: @escaping @Sendable () async throws -> Void) {
         _ = Task.detached(executorPreference: lane) { [trace] in
             do { try await body() } catch let violation as Violation { trace.fail(violation.text) } catch {
                 trace.fail("\(error)")

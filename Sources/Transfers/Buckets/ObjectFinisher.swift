@@ -130,6 +130,8 @@ struct ObjectFinisher: Sendable {
         let objects = upload.objects
         do {
             try await client.join(objects, as: key, terms)
+        } catch BucketFault.refused(let error) where error.meaning == .noSuchKey {
+            throw BucketFault.wrongObject("An object with a part of the content is missing.")
         } catch let fault as BucketFault where fault.remedy == .change {
             let length = objects.reduce(0) { $0 + $1.length }
             let plan = PartPlan(expected: length)

@@ -50,10 +50,15 @@ extension Transfer {
         if attempt.reuse?.leads == true, (200..<300).contains(head.status), !mayBeReused(head) {
             effects.append(.forbidReuse)
         }
-        if judgement.verdict?.bringsContent == true { attempt.response = TaskResponse(head, url: request.url) }
         attempt.restartCause = nil
         attempt.mediaType = head.fields["Content-Type"].flatMap { MediaType($0) == nil ? nil : $0 }
-        if specification.kind == .download { effects.append(.arrived(arriving, attempt.response)) }
+        if specification.kind == .download {
+            let content = arriving
+            if content != nil || becomesContent && judgement.verdict?.bringsContent == true {
+                attempt.response = TaskResponse(head, url: request.url)
+            }
+            effects.append(.arrived(content, attempt.response))
+        }
         return comesInParts ? effects + considerSegments(exchange, head, judgement.verdict) : effects
     }
 
