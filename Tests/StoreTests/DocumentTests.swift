@@ -110,6 +110,10 @@ import Testing
                 $0.response = fullResponse
                 $0.outcome = .httpError
             }
+            $0.readable = MultipartUpload.Readable {
+                $0.joined = 1
+                $0.response = fullResponse
+            }
         }
     }
 

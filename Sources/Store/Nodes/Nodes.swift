@@ -216,16 +216,7 @@ extension Store.Nodes {
             ) { TaskID($0.integer(0)) }
         }
         takeOver.hasMore = held.count == limit
-        try transaction.preread(held)
-        try transaction.forEachLive(held) { live in
-            if live.life.phase == .active {
-                try store.tasks.move(live, .interrupted, letsGo: true, transaction)
-                try store.tasks.noteLeft(live, db)
-                takeOver.tasks += 1
-            } else {
-                try store.tasks.letGo(of: live, transaction)
-            }
-        }
+        takeOver.tasks = try store.tasks.recover(held, .takeover, transaction).interrupted
         let connected = try db.all("SELECT DISTINCT node FROM held_connection") { $0.text(0) }
         for other in connected where !nodes.contains(other) { try store.tasks.forgetConnections(of: other, db) }
         try store.files.forgetFiles(but: nodes, db)

@@ -217,9 +217,7 @@ extension Store.Tasks {
             let own = try transaction.db.all(
                 "SELECT task FROM live WHERE stage = 'active' AND node = ?1 ORDER BY task", self.node
             ) { TaskID($0.integer("task")) }
-            let lost = own.filter { !known.contains($0) }
-            try transaction.preread(lost)
-            try transaction.forEachLive(lost) { try self.move($0, .interrupted, letsGo: true, transaction) }
+            return try self.recover(own.filter { !known.contains($0) }, .lostClaim, transaction)
         }.1
     }
 

@@ -13,6 +13,64 @@ extension Store.Tasks {
         package var useless: [String] = []
     }
 
+    /// The cause by which transfers have ended without a settlement.
+    enum Interruption {
+        /// The process of this node ended.
+        case start(afterCrash: Bool, unrecorded: (TaskID, TaskProgress) -> Int64?)
+        /// Another node died, or released nothing when it ended.
+        case takeover
+        /// The response to the commit that claimed the tasks was lost, and no transfer began.
+        case lostClaim
+    }
+
+    /// Releases claimed tasks whose transfers have ended without a settlement, and requeues those in flight. No attempt is
+    /// charged. A start, a takeover and a lost response to a claim all end here.
+    func recover(
+        _ tasks: [TaskID], _ interruption: Interruption, _ transaction: Transaction
+    ) throws -> Recovered {
+        var recovered = Recovered()
+        try transaction.preread(tasks)
+        try transaction.forEachLive(tasks) { live in
+            guard live.life.phase == .active else { return try letGo(of: live, transaction) }
+            if case .start(let afterCrash, let unrecorded) = interruption {
+                return try recover(live, afterCrash: afterCrash, unrecorded, &recovered, transaction)
+            }
+            try move(live, .interrupted, letsGo: true, transaction)
+            if case .takeover = interruption { try noteLeft(live, transaction.db) }
+            recovered.interrupted += 1
+        }
+        return recovered
+    }
+
+    /// Requeues a task that was in flight here when the process ended. If the process crashed, the task may be the cause.
+    private func recover(
+        _ live: LiveTask, afterCrash: Bool, _ unrecorded: (TaskID, TaskProgress) -> Int64?,
+        _ recovered: inout Recovered, _ transaction: Transaction
+    ) throws {
+        var progress = try progress(of: live)
+        if let count = unrecorded(live.id, progress) {
+            if live.kind == .download { progress.noteFetchedTwice(count) }
+            if progress.kept.point == nil { recovered.useless.append(Self.partialFile(live.id)) }
+        }
+        let crashes = live.crashes + (afterCrash ? 1 : 0)
+        switch Quarantine.verdict(after: crashes) {
+        case .goOn:
+            try move(live, .interrupted, progress: progress, crashes: crashes, letsGo: true, transaction)
+            recovered.interrupted += 1
+        case .runAlone:
+            try move(
+                live, .retry(at: transaction.now + Quarantine.delay, waitsForConnectivity: false), progress: progress,
+                crashes: crashes, letsGo: true, transaction)
+            recovered.interrupted += 1
+            recovered.suspects += 1
+        case .fail:
+            var result = TaskResult(progress: progress)
+            result.error = Quarantine.error
+            try complete(live, .failed, result, content: nil, leavesPartialFile: true, transaction)
+            recovered.failed += 1
+        }
+    }
+
     /// Requeues the tasks that were in flight here when the service ended. No attempt is charged.
     ///
     /// Called once at start, before the scheduler runs. Costs one row for each interrupted transfer. A crash counts
@@ -34,33 +92,8 @@ extension Store.Tasks {
                 "SELECT task FROM live WHERE stage = 'active' AND (node IS NULL OR node = ?1) ORDER BY session, task",
                 self.node
             ) { TaskID($0.integer("task")) }
-            try transaction.preread(active)
-            var recovered = Recovered()
-            for id in active {
-                guard let live = try transaction.live(id) else { continue }
-                var progress = try self.progress(of: live)
-                if let count = unrecorded(id, progress) {
-                    if live.kind == .download { progress.noteFetchedTwice(count) }
-                    if progress.kept.point == nil { recovered.useless.append(Self.partialFile(id)) }
-                }
-                let crashes = live.crashes + (afterCrash ? 1 : 0)
-                switch Quarantine.verdict(after: crashes) {
-                case .goOn:
-                    try self.move(live, .interrupted, progress: progress, crashes: crashes, letsGo: true, transaction)
-                    recovered.interrupted += 1
-                case .runAlone:
-                    try self.move(
-                        live, .retry(at: now + Quarantine.delay, waitsForConnectivity: false), progress: progress,
-                        crashes: crashes, letsGo: true, transaction)
-                    recovered.interrupted += 1
-                    recovered.suspects += 1
-                case .fail:
-                    var result = TaskResult(progress: progress)
-                    result.error = Quarantine.error
-                    try self.complete(live, .failed, result, content: nil, leavesPartialFile: true, transaction)
-                    recovered.failed += 1
-                }
-            }
+            var recovered = try self.recover(
+                active, .start(afterCrash: afterCrash, unrecorded: unrecorded), transaction)
             try self.report(afterCrash, &recovered, transaction)
             // The cause of the crash is found: the other suspects are cleared.
             if recovered.failed > 0 { try self.clearSuspects(transaction) }
