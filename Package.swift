@@ -12,7 +12,12 @@ let strict: [SwiftSetting] = [
 
 /// The tests spend a fifth of their time in these targets, more than it takes to optimize them (scripts/tests.sh).
 let optimized =
-    Context.environment["OPTIMIZE_FOR_TESTS"] == nil ? [] : ["Formats", "Base", "SQL", "TestSupport"]
+    Context.environment["OPTIMIZE_FOR_TESTS"] == nil ? [] : ["Formats", "Base", "SQL", "TestSupport", "simulate"]
+
+/// The settings of a target of the package.
+func settings(_ name: String) -> [SwiftSetting] {
+    strict + (optimized.contains(name) ? [.unsafeFlags(["-O"])] : [])
+}
 
 /// A system library of Debian 12, found through pkg-config where it has a file there.
 func system(_ name: String, pkgConfig: String, apt package: String) -> Target {
@@ -20,9 +25,7 @@ func system(_ name: String, pkgConfig: String, apt package: String) -> Target {
 }
 
 func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(
-        name: name, dependencies: dependencies,
-        swiftSettings: strict + (optimized.contains(name) ? [.unsafeFlags(["-O"])] : []))
+    .target(name: name, dependencies: dependencies, swiftSettings: settings(name))
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -122,7 +125,7 @@ let package = Package(
                 "CSimulation", "Service", "Launches", "Transfers", "Store", "SQL", "Files", "TransferEngine", "Buckets",
                 "Base", "Core", "Formats",
             ],
-            path: "Tests/Simulation", swiftSettings: strict),
+            path: "Tests/Simulation", swiftSettings: settings("simulate")),
         tests("CoreTests", ["Core", "Formats", "TestSupport"]),
         tests("BaseTests", ["Base", "Formats"]),
         tests("WireTests", ["Wire"]),

@@ -55,8 +55,7 @@ final class KnownTask: @unchecked Sendable {
                 for variant in Set([resource.variant(variant), 0]) {
                     let representation = Resource.Representation(version: version, variant: variant)
                     let whole = resource.bytes(representation)
-                    if whole.count >= offset + bytes.count, whole[offset..<(offset + bytes.count)].elementsEqual(bytes)
-                    {
+                    if whole.count >= offset + bytes.count, Array(whole[offset..<(offset + bytes.count)]) == bytes {
                         found.insert(Source(resource: index, representation: representation))
                     }
                 }

@@ -343,7 +343,7 @@ final class ObjectHost: @unchecked Sendable {
         if let refusal = refusal(call) { return refusal }
         uploads[id] = nil
         trace.met("object of \(parts.count) parts")
-        _ = put(call, Array(parts.joined()), upload.fields, isLate)
+        _ = put(call, parts.reduce(into: []) { $0 += $1 }, upload.fields, isLate)
         return document("<CompleteMultipartUploadResult/>")
     }
 
