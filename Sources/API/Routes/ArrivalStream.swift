@@ -19,8 +19,9 @@ struct ArrivalStream: Sendable {
     /// Counts the stream while it is open.
     let place: Hold
 
-    /// The bytes per read, which is the memory for a client that does not read. A read of a bucket is a request.
-    private var pieceLength: Int64 { if case .objects = bytes { 1 << 20 } else { 64 << 10 } }
+    /// The bytes per read, which is the memory for a client that does not read: fewer if there is not enough memory. A read
+    /// of a bucket is a request.
+    private var pieceLengths: [Int64] { if case .objects = bytes { [1 << 20, 64 << 10] } else { [64 << 10] } }
     /// Milliseconds after which a stream without memory tries again.
     private static let pause: Int64 = 250
 
@@ -58,7 +59,7 @@ struct ArrivalStream: Sendable {
                 if whole != nil { throw ArrivalReader.Cut() }
                 if await reader.wait(for: position) { whole = try await reader.ending(of: version) }
                 try await call.checkAdmission()
-            } else if share.hold(Int(pieceLength)) {
+            } else if let pieceLength = pieceLengths.first(where: { share.hold(Int($0)) }) {
                 let last = min(readable, end ?? .max, position + pieceLength)
                 let piece = try await reader.read(bytes, position..<last, of: version)
                 if !piece.isEmpty { try await writer.write(piece) }

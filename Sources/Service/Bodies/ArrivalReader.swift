@@ -135,15 +135,17 @@ package final class ArrivalReader: Sendable {
     }
 
     /// Bytes of objects; `nil` if the objects were removed, so that only the complete content has the bytes.
+    ///
+    /// - Throws: ``Cut`` if the complete content was removed.
     private func read(_ range: Range<Int64>, of version: Int64) async throws -> [UInt8]? {
         let state = state.withLock { $0 }
-        let content = state.source.arrival.content.flatMap { $0.version == version ? $0 : nil }
-        guard let objects = state.isComplete ? state.whole : content?.objects else { return nil }
-        let bytes = try await service.bytes(range, of: objects)
-        if bytes == nil {
-            if state.isComplete { throw Cut() }
-            self.state.withLock { $0.isLost = true }
+        guard !state.isComplete else {
+            guard let whole = state.whole, let bytes = try await service.bytes(range, of: whole) else { throw Cut() }
+            return bytes
         }
+        guard let content = state.source.arrival.content, content.version == version else { return nil }
+        let bytes = try await service.bytes(range, of: content.objects)
+        if bytes == nil { self.state.withLock { $0.isLost = true } }
         return bytes
     }
 
@@ -183,7 +185,7 @@ package final class ArrivalReader: Sendable {
             let length = result.contentLength
         else { throw Cut() }
         var whole: [StoredObject]?
-        if service.settings.contents != nil, case .bucket(let objects) = try await service.content(of: task).source {
+        if service.settings.contents != nil, case .bucket(let objects)? = try? await service.content(of: task).source {
             whole = objects
         }
         state.withLock { [whole] in ($0.isComplete, $0.whole) = (true, whole) }

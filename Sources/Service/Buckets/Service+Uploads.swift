@@ -89,8 +89,8 @@ extension Service {
             switch upload.id {
             case _ where upload.isObject: break
             case let id? where !upload.hasPartObjects: try await client.abortUpload(id, upload.key)
-            // The upload that joins the parts has no row of its own.
-            case nil, .some:
+            // The upload that joins objects of parts has no row of its own.
+            default:
                 guard try await abortNameless(upload, bucket, client) else {
                     return try await store.files.postponeUpload(row: upload.row, until: clock.now + .seconds(5))
                 }
