@@ -15,12 +15,7 @@ extension Client {
         for task in tasks where task.number == nil && !isInvalidated {
             try note(try await insist("create at last \(task.name)", Self.creating([task.order])), [task])
         }
-        // A task may need a whole long resource at its node's share of the bandwidth, after all others, also those of sets.
-        let countedTasks = try await countOfUnfinished()
-        let slowness = configuration.bandwidthLimit.map { limit in
-            (Int64(tasks.count) + countedTasks) * 18_000_000 * 1000 * Int64(world.lives.count) / limit
-        }
-        let deadline = world.simulator.now + 1_200_000 + (slowness ?? 0)
+        let deadline = world.simulator.now + 1_200_000 + world.slowness + (try await slowness())
         for task in tasks { try await beginNow(task) }
         while true {
             _ = try await insist("resume all") { service, session in
@@ -56,6 +51,13 @@ extension Client {
         try await checkCounts()
         try await acknowledge()
         try await delete()
+    }
+
+    /// The time in which all tasks of the session, also those of sets, get a whole long resource each at its bandwidth, in
+    /// milliseconds.
+    private func slowness() async throws -> Int64 {
+        guard let limit = configuration.bandwidthLimit else { return 0 }
+        return (Int64(tasks.count) + (try await countOfUnfinished())) * World.longestTime(at: limit, plan)
     }
 
     /// Tasks without a didComplete. If events were deleted, the tasks themselves are read.

@@ -112,7 +112,9 @@ final class Client: @unchecked Sendable {
         configuration.timeoutIntervalForRequest = dice.pick([2, 10, 60])
         configuration.sessionSendsLaunchEvents = dice.chance(800)
         configuration.httpMaximumConnectionsPerHost = dice.pick([1, 2, 6])
-        if dice.chance(100) { configuration.bandwidthLimit = Int64(dice.pick([20_000, 200_000])) }
+        // Long resources are longer with a bucket, and the nodes divide the bandwidth.
+        let bandwidths: [Int64] = plan.has(.objects) ? [200_000, 2_000_000] : [20_000, 200_000]
+        if dice.chance(100) { configuration.bandwidthLimit = dice.pick(bandwidths) }
         if dice.chance(200) { configuration.authenticationChallenges = .performDefaultHandling }
         if dice.chance(100) { configuration.stallInterval = 5 }
         if plan.has(.sharing) { configuration.requestCachePolicy = Dice.stores.pick(CachePolicy.allCases) }

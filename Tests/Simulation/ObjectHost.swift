@@ -28,6 +28,8 @@ final class ObjectHost: @unchecked Sendable {
         var fields: [(String, String)]
         var parts: [Int: [UInt8]] = [:]
         var begun: Timestamp
+        /// As of an object: a daily sweep removes it.
+        let isLate: Bool
     }
 
     private let simulator: Simulator
@@ -79,7 +81,7 @@ final class ObjectHost: @unchecked Sendable {
         objects.filter { $0.key.hasPrefix(Self.prefixOfApps + "sets/") && !$0.value.isLate }.keys.sorted()
     }
 
-    var uploadKeys: [String] { uploads.values.map { "upload of \($0.key)" }.sorted() }
+    var uploadKeys: [String] { uploads.values.filter { !$0.isLate }.map { "upload of \($0.key)" }.sorted() }
 
     /// The objects that a machine has written since a time, when another one had its place: a daily sweep removes them.
     func forget(writtenBy machine: Int32, since time: Int64) {
@@ -246,7 +248,7 @@ final class ObjectHost: @unchecked Sendable {
             return Response(status: 204)
         case .create:
             let id = "u\(newNumber())"
-            uploads[id] = Upload(key: call.key, fields: fields(call.request), begun: now)
+            uploads[id] = Upload(key: call.key, fields: fields(call.request), begun: now, isLate: isLate)
             return document("<InitiateMultipartUploadResult><UploadId>\(id)</UploadId></InitiateMultipartUploadResult>")
         case .part:
             guard let number = call.query["partNumber"].flatMap({ Int($0) }), uploads[id]?.key == call.key else {

@@ -106,6 +106,15 @@ final class World: @unchecked Sendable {
         return Dice.database.pick(serving)
     }
 
+    /// The longest time for a long resource, which a task of one session may wait for while another session receives it,
+    /// in milliseconds.
+    var slowness: Int64 {
+        clients.compactMap(\.configuration.bandwidthLimit).map { Self.longestTime(at: $0, plan) }.max() ?? 0
+    }
+
+    /// The time for a long resource at a node's share of a bandwidth, in milliseconds.
+    static func longestTime(at limit: Int64, _ plan: Plan) -> Int64 { 18_000_000 * 1000 * Int64(plan.machines) / limit }
+
     /// Calls a present life of the program.
     func call<Value: Sendable>(
         of app: AppID?, _ body: @escaping @Sendable (Service, Launches) async throws -> Value
