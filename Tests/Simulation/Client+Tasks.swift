@@ -16,7 +16,7 @@ extension Client {
         let count = min(plan.tasks - lastTask, dice.chance(200) ? 1 + dice.below(4) : 1)
         let made = (0..<count).map { _ in makeTask() }
         tasks += made
-        for task in made where task.isDownload && Dice.readers.chance(300) {
+        for task in made where task.isDownload && Dice.readers.chance(150) {
             world.begin { try await self.followArriving(task) }
         }
         let orders = made.map(\.order)

@@ -28,7 +28,7 @@ final class Origins: @unchecked Sendable {
     func makeResource() -> Resource {
         let length = dice.pick([0, 1, 900, 4096, 30_000, 65_536, 65_537, 100_000, 200_000, 300_001])
         // Parts in the bucket have 8 MiB.
-        let (isLong, more) = simulator.plan.has(.objects) ? (dice.chance(60), 13_000_000) : (dice.chance(25), 4_000_000)
+        let (isLong, more) = simulator.plan.has(.objects) ? (dice.chance(30), 13_000_000) : (dice.chance(25), 4_000_000)
         let odd = simulator.plan.has(.validators) && dice.chance(400)
         let resource = Resource(
             resources.count, length: isLong ? 5_000_000 + dice.below(more) : length, origin: 1 + dice.below(3),
