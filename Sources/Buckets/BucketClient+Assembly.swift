@@ -71,11 +71,7 @@ extension BucketClient {
         }
         try await assemble(key, terms, parts: Int((source.length - 1) / longest + 1)) { [self] number, upload in
             let start = Int64(number - 1) * longest
-            var headers = HTTPFields()
-            headers.append(
-                "x-amz-copy-source-range", "bytes=\(start)-\(min(start + longest, source.length) - 1)")
-            let target = bucket.target(key, query: [("partNumber", "\(number)"), ("uploadId", upload)])
-            return try await copied(source, target, headers)
+            return try await copyPart(number, of: upload, key, source, start..<min(start + longest, source.length))
         }
     }
 
@@ -86,15 +82,12 @@ extension BucketClient {
         let pieces = objects.flatMap { object in
             let count = (object.length - 1) / Self.longestCopy + 1
             return (0..<count).map { ($0 * object.length / count)..<(($0 + 1) * object.length / count) }
-                .map { (object.key, $0) }
+                .map { (object, $0) }
         }
         try await assemble(key, terms, parts: pieces.count) { [self] number, upload in
-            let (source, range) = pieces[number - 1]
-            let target = bucket.target(key, query: [("partNumber", "\(number)"), ("uploadId", upload)])
-            var headers = HTTPFields()
-            headers.append("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
-            return try await copied(
-                CopySource(bucket, source, entityTag: nil, length: Int64(range.count)), target, headers)
+            let (object, range) = pieces[number - 1]
+            let source = CopySource(bucket, object.key, entityTag: nil, length: object.length)
+            return try await copyPart(number, of: upload, key, source, range)
         }
     }
 
@@ -107,6 +100,15 @@ extension BucketClient {
             last = next
             try await inLanes(page, Self.partsAtOnce) { try await self.delete($0.key) }
         }
+    }
+
+    private func copyPart(
+        _ number: Int, of upload: String, _ key: String, _ source: CopySource, _ range: Range<Int64>
+    ) async throws(BucketFault) -> String {
+        var headers = HTTPFields()
+        headers.append("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")
+        let target = bucket.target(key, query: [("partNumber", "\(number)"), ("uploadId", upload)])
+        return try await copied(source, target, headers)
     }
 
     /// - Returns: The entity tag of the copy.

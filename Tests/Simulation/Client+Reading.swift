@@ -37,8 +37,8 @@ extension Client {
         let deadline = service.clock.monotonic() + patience
         var (task, pieces, place, end) = (found, [Piece](), ArrivalReader.Place?.none, Int64(0))
         while task.state != .completed, service.clock.monotonic() < deadline, pieces.count < 5 {
-            if let content = reader.content(of: task), let version = pieces.first?.version ?? content.version as Int64?
-            {
+            if let content = reader.content(of: task) {
+                let version = pieces.first?.version ?? content.version
                 if place == nil, content.end(from: 0) != nil { place = try await reader.open(content) }
                 let next = try reader.end(from: end, of: version)
                 if let place, next > end {

@@ -149,7 +149,7 @@ package final class ArrivalReader: Sendable {
         return bytes
     }
 
-    /// Whether the file has the bytes of a version: until its task leaves the file, and after the reader's task has
+    /// Whether the file or the objects have the bytes of a version: until its task leaves the file, and after the reader's task has
     /// succeeded with them. The next task that continues the file may begin another version.
     ///
     /// - Throws: ``Cut``.

@@ -61,8 +61,8 @@ extension Scheduler {
             read(flight, to: length, isLast: true)
         case .write(let part): writer(of: flight.transfer)?.write(part)
         case .expose(let response):
-            if flight.exposed == nil { flight.writer?.expose(response) }
-            flight.exposed = response
+            if !flight.isExposed { flight.writer?.expose(response) }
+            flight.isExposed = true
         case .endWriting(let last):
             guard let writer = writer(of: flight.transfer) else {
                 return await feed(.failed(.bucket(.isGone(flight.transfer))), to: id)
@@ -121,7 +121,7 @@ extension Scheduler {
         let running = Exchanges.Running(task: id, url: url, cookies: cookies(of: flight.transfer, for: url))
         exchanges.running[exchange] = running
         if connection == nil {
-            (flight.writer, flight.reader, flight.exposed) = (nil, nil, nil)
+            (flight.writer, flight.reader, flight.isExposed) = (nil, nil, false)
             if flight.transfer.request.source > 0 {
                 let lane = lane(of: flight.transfer, at: url.origin)
                 agenda.withLock { $0.count(connection: exchange, lane) }

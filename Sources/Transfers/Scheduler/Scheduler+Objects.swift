@@ -39,7 +39,7 @@ extension Scheduler {
             disk: engine.disk.of(transfer.task.app.rawValue), clock: clock
         ) { inbox.tell(.event(id, Incident(.wrote(exchange, $0)))) }
         flights[id]?.writer = writer
-        if let response = flights[id]?.exposed { writer.expose(response) }
+        if flights[id]?.isExposed == true, let response = transfer.attempt.response { writer.expose(response) }
         let (upload, algorithms) = (transfer.progress.kept.parts, transfer.specification.digestsWanted)
         turn.errands.append { await writer.run(goingOnWith: upload, algorithms) }
         return writer

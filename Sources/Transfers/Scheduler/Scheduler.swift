@@ -44,8 +44,8 @@ package actor Scheduler {
         var reader: ContentReader?
         /// Writes the content into a bucket.
         var writer: ObjectWriter?
-        /// The response to show to readers with the bytes that the writer writes; nil if no reader wants them.
-        var exposed: TaskResponse?
+        /// Whether readers want the bytes that the writer writes.
+        var isExposed = false
         /// Fetches the body.
         var fetching: (client: BucketClient, exchange: ExchangeID)?
         /// Shows the bytes of the partial file to readers.
