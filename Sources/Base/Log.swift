@@ -14,7 +14,14 @@ package struct Log: Sendable {
             self = level
         }
 
-        package var name: String { "\(self)" }
+        package var name: String {
+            switch self {
+            case .debug: "debug"
+            case .info: "info"
+            case .warning: "warning"
+            case .error: "error"
+            }
+        }
 
         package static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
     }
@@ -83,7 +90,8 @@ package struct Log: Sendable {
         switch format {
         case .text:
             TimeText.append(clock.wall(), to: &line)
-            line += " \(level.name) \(message)".utf8
+            line += " \(level.name) ".utf8
+            message.withUTF8Buffer { line += $0 }
         case .json:
             line += #"{"time":""#.utf8
             TimeText.append(clock.wall(), to: &line)
@@ -117,7 +125,8 @@ package struct Log: Sendable {
     private static func isLiteral(_ value: any CustomStringConvertible) -> Bool {
         switch value {
         case is String: false
-        case is any BinaryInteger, is Bool: true
+        // The common types first: a cast to a protocol is slow.
+        case is Int, is Int64, is Bool, is any BinaryInteger: true
         case let number as Double: number.isFinite
         default: false
         }

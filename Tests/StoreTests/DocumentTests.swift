@@ -184,8 +184,7 @@ import Testing
     @Test func `Progress that an earlier release stored keeps its bytes`() throws {
         func kept(_ members: String) throws -> Kept {
             let document = documents.encode(TaskProgress()).dropLast() + Array(",\(members)}".utf8)
-            let text = String(decoding: document, as: UTF8.self).replacing("\"durableOffset\":0,", with: "")
-            return try documents.decode(TaskProgress.self, Array(text.utf8)).kept
+            return try documents.decode(TaskProgress.self, Array(document)).kept
         }
         let point = #""resume":{"url":"u","lastModifiedIsStrong":false,"offset":5}"#
         let expected = ResumePoint {

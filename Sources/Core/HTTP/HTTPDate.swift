@@ -49,8 +49,8 @@ package enum HTTPDate {
     }
 
     private static func name(_ scanner: inout ByteScanner, of names: [String]) -> Int? {
-        let word = Array(scanner.take(while: \.isLetter))
-        return names.firstIndex { Array($0.utf8) == word }
+        let word = scanner.take(while: \.isLetter)
+        return names.firstIndex { $0.utf8.elementsEqual(word) }
     }
 
     private static func clock(_ scanner: inout ByteScanner) -> (hour: Int, minute: Int, second: Int)? {
@@ -62,7 +62,7 @@ package enum HTTPDate {
 
     private static func gmt(_ scanner: inout ByteScanner) -> Bool {
         guard scanner.skip(" ") else { return false }
-        return Array(scanner.take { _ in true }) == Array("GMT".utf8)
+        return scanner.take { _ in true }.elementsEqual("GMT".utf8)
     }
 
     private static func moment(

@@ -41,12 +41,12 @@ package struct AttemptLedger: Shape {
 
     package mutating func visit(_ members: inout some MemberVisitor) {
         members.member("attempts", &attempts)
-        members.member("failuresSinceProgress", &failuresSinceProgress)
-        members.member("highestOffset", &highestOffset)
-        members.member("statusAttempts", &statusAttempts)
-        members.member("nameAttempts", &nameAttempts)
-        members.member("restarts", &restarts)
-        members.member("digestMismatches", &digestMismatches)
+        members.sparse("failuresSinceProgress", &failuresSinceProgress, unless: 0)
+        members.sparse("highestOffset", &highestOffset, unless: 0)
+        members.sparse("statusAttempts", &statusAttempts, unless: 0)
+        members.sparse("nameAttempts", &nameAttempts, unless: 0)
+        members.sparse("restarts", &restarts, unless: 0)
+        members.sparse("digestMismatches", &digestMismatches, unless: 0)
         members.sparse("localFaults", &localFaults, unless: 0)
         members.optional("firstAttemptAt", &firstAttemptAt)
     }

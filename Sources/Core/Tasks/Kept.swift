@@ -8,9 +8,9 @@ package enum Kept: Hashable, Sendable {
     /// `source` is the origin of the bytes: 0 is the task's own URL, followed by its mirrors.
     case file(ResumePoint, source: Int)
     /// Ranges of a partial file. The point has their validators, and the bytes before the first gap.
-    case segments(SegmentRecord, ResumePoint, source: Int)
+    indirect case segments(SegmentRecord, ResumePoint, source: Int)
     /// Parts in a bucket, after which the point continues; without a point the content cannot be resumed.
-    case parts(MultipartUpload, ResumePoint?)
+    indirect case parts(MultipartUpload, ResumePoint?)
 
     /// The bytes in a partial file.
     package init(_ point: ResumePoint?, _ segments: SegmentRecord?, source: Int) {
@@ -74,11 +74,9 @@ package enum Kept: Hashable, Sendable {
         self = .parts(upload, point)
     }
 
-    /// The members at rest are those of the releases before this type, which read `durableOffset`, too.
     mutating func visit(_ members: inout some MemberVisitor) {
-        var (point, segments, parts, source, durableOffset) = (point, segments, parts, source, count ?? 0)
+        var (point, segments, parts, source) = (point, segments, parts, source)
         members.optional("resume", &point)
-        members.member("durableOffset", &durableOffset)
         members.optional("segments", &segments)
         members.optional("multipart", &parts)
         members.sparse("source", &source, unless: 0)

@@ -66,12 +66,12 @@ package struct TaskProgress: Shape {
         members.sparse("avoidsCache", &avoidsCache, unless: false)
         members.sparse("bytesFetchedTwice", &bytesFetchedTwice, unless: 0)
         members.sparse("bytesInMemory", &bytesInMemory, unless: 0)
-        members.member("redirects", &redirects)
+        members.sparse("redirects", &redirects, unless: [])
         members.optional("currentURL", &currentURL)
         members.member("transactions", &transactions)
-        members.member("countOfBytesSent", &countOfBytesSent)
-        members.member("countOfBytesReceived", &countOfBytesReceived)
-        members.member("isConfirmed", &isConfirmed)
+        members.sparse("countOfBytesSent", &countOfBytesSent, unless: 0)
+        members.sparse("countOfBytesReceived", &countOfBytesReceived, unless: 0)
+        members.sparse("isConfirmed", &isConfirmed, unless: false)
         members.optional("restartCause", &restartCause)
         members.optional("adoptedFile", &adoptedFile)
         members.sparse("diskPauses", &diskPauses, unless: 0)
@@ -81,7 +81,7 @@ package struct TaskProgress: Shape {
         members.optional("uploadOffset", &uploadOffset)
         members.optional("uploadRequest", &uploadRequest)
         members.sparse("credentialsTried", &credentialsTried, unless: [])
-        members.member("authentication", &authentication)
+        members.sparse("authentication", &authentication, unless: [])
     }
 
     /// Counts the bytes in memory of a killed process as lost.

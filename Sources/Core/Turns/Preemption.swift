@@ -51,7 +51,8 @@ package struct Preemption: Sendable {
     ///   - greed: See ``FairShare/mayTake(_:free:greed:)``.
     /// - Returns: The transfers to interrupt.
     package mutating func choose(
-        from candidates: [Candidate], waiting: [Int64: Demand], served: Set<Int64>, held: [Int64: Int], slots: Int,
+        from candidates: @autoclosure () -> [Candidate], waiting: [Int64: Demand], served: Set<Int64>,
+        held: [Int64: Int], slots: Int,
         greed: Int, at now: Timestamp
     ) -> [Int64] {
         let share = Self.share(of: slots, apps: Set(held.keys).union(waiting.keys).count, greed: greed)
@@ -64,7 +65,7 @@ package struct Preemption: Sendable {
         let impatient = since.filter { $0.value + patience <= now }.keys
         for app in impatient { since[app] = now }
         let needed = impatient.reduce(0) { $0 + (lacking[$1] ?? 0) }
-        return Self.victims(needed, of: candidates, held: held, share: share)
+        return needed > 0 ? Self.victims(needed, of: candidates(), held: held, share: share) : []
     }
 
     /// The maximum of slots that each of `apps` apps can hold if each takes them one by one within the fairness limit.

@@ -4,7 +4,7 @@ import Formats
 import SQL
 
 /// A response of the cache, or one that a flight shares.
-package struct StoredResponse: Sendable {
+package final class StoredResponse: Sendable {
     package let row: Int64
     package let cached: CachedResponse
     package let length: Int64

@@ -26,7 +26,7 @@ extension Transfer {
         case durable(ExchangeID, Int64, [UInt8]?)
         case part(ExchangeID, ContentPart)
         case wrote(ExchangeID, ObjectWriter.News)
-        case ended(ExchangeID, ExchangeResult)
+        indirect case ended(ExchangeID, ExchangeResult)
         /// There is a slot for one more connection to a source.
         ///
         /// - `positions`: The offsets that the connections have reached, on disk or not.

@@ -40,6 +40,9 @@ package final class Arrival: Sendable {
     /// The origin's response that the bytes belong to, if this process has received its head.
     package var response: TaskResponse? { state.withLock { $0.response } }
 
+    /// Whether readers have been shown neither bytes nor a response.
+    var isBlank: Bool { state.withLock { $0.content == nil && $0.response == nil } }
+
     fileprivate func note(_ content: ArrivingContent?, _ response: TaskResponse?) {
         state.withLock {
             $0.content = content

@@ -21,12 +21,12 @@ extension Agenda {
     }
 
     /// Chooses the transfers to interrupt, after a pass over the whole queue.
-    mutating func victims(among candidates: [Preemption.Candidate], at now: Timestamp) -> [Int64] {
+    mutating func victims(among candidates: @autoclosure () -> [Preemption.Candidate], at now: Timestamp) -> [Int64] {
         let held = (Array(lanes.values) + connections.values).reduce(into: [Int64: Int]()) { held, lane in
             held[lane.app, default: 0] += lane.running
         }
         let victims = preemption.choose(
-            from: candidates, waiting: found.waiting, served: found.served, held: held, slots: maximumTransfers,
+            from: candidates(), waiting: found.waiting, served: found.served, held: held, slots: maximumTransfers,
             greed: Self.greed, at: now)
         found = Demands()
         (isSearching, searchedAt, searchAt) = (false, now, preemption.next)

@@ -27,7 +27,8 @@ extension Scheduler {
         switch effect {
         case .start(let exchange): start(exchange, flight)
         case .resumeSegments:
-            tellBegin(flight, ExchangeID(rawValue: 0), offset: flight.transfer.progress.keptOffset)
+            tellBegin(
+                flight.transfer, ExchangeID(rawValue: 0), offset: flight.transfer.progress.keptOffset)
         case .stop(let exchange): engine.stop(exchange)
         case .setMaximumUnrecorded(let exchange, let count): engine.setMaximumUnrecorded(exchange, count)
         case .shorten(let exchange, let end): engine.shorten(exchange, to: end)
@@ -54,6 +55,7 @@ extension Scheduler {
             await widen(id)
             await feed(.widened, to: id)
         case .show: show(flight.transfer)
+        case .arrived(nil, nil) where flight.arrival.isBlank: break
         case .arrived(let content, let response): outlet.arrivals.note(content, response, of: id)
         case .read(let end, let isLast): read(flight, to: end, isLast: isLast)
         case .readWhole(let length, let checksPieces):
@@ -115,36 +117,35 @@ extension Scheduler {
     // MARK: Exchanges
 
     private func start(_ exchange: ExchangeID, _ flight: Flight) {
-        let (id, session) = (flight.transfer.id, flight.transfer.task.session)
-        let connection = flight.transfer.segmented?.connections[exchange]?.url
-        let url = connection ?? flight.transfer.requestURL
-        let running = Exchanges.Running(task: id, url: url, cookies: cookies(of: flight.transfer, for: url))
+        let transfer = flight.transfer
+        let session = transfer.task.session
+        let connection = transfer.segmented?.connections[exchange]?.url
+        let url = connection ?? transfer.requestURL
+        let running = Exchanges.Running(task: transfer.id, url: url, cookies: cookies(of: transfer, for: url))
         exchanges.running[exchange] = running
         if connection == nil {
             (flight.writer, flight.reader, flight.isExposed) = (nil, nil, false)
-            if flight.transfer.request.source > 0 {
-                let lane = lane(of: flight.transfer, at: url.origin)
+            if transfer.request.source > 0 {
+                let lane = lane(of: transfer, at: url.origin)
                 agenda.withLock { $0.count(connection: exchange, lane) }
             }
-            tellBegin(flight, exchange, offset: flight.transfer.attempt.resuming?.offset ?? 0)
+            tellBegin(transfer, exchange, offset: transfer.attempt.resuming?.offset ?? 0)
         }
         let isLimited = isLimited(session)
         engine.start(
-            flight.transfer.exchangeRequest(
+            transfer.exchangeRequest(
                 exchange,
                 Transfer.Resources(
                     folder: folder, settings: settings, sync: flight.sync, arrival: flight.arrival,
-                    cookies: running.cookies,
-                    bandwidthLimit: isLimited ? bandwidthShare(of: flight.transfer) : nil)))
+                    cookies: running.cookies, bandwidthLimit: isLimited ? bandwidthShare(of: transfer) : nil)))
         if isLimited { shareBandwidth(of: session) }
     }
 
-    private func tellBegin(_ flight: Flight, _ exchange: ExchangeID, offset: Int64) {
-        let session = flight.transfer.task.session
+    private func tellBegin(_ transfer: Transfer, _ exchange: ExchangeID, offset: Int64) {
+        let session = transfer.task.session
         live.began(
-            flight.transfer.id, session: session, exchange: exchange, offset: offset,
-            sentBefore: flight.transfer.uploadOffset,
-            stallInterval: flight.transfer.configuration.stallInterval.map { .seconds($0) })
+            transfer.id, session: session, exchange: exchange, offset: offset, sentBefore: transfer.uploadOffset,
+            stallInterval: transfer.configuration.stallInterval.map { .seconds($0) })
         outlet.transferBegan(in: session)
     }
 

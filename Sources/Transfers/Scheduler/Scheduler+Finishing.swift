@@ -128,7 +128,7 @@ extension Scheduler {
     /// Has a settlement stored, and releases the transfer.
     func conclude(_ settlement: Settlement) {
         var settlement = settlement
-        settlement.request = flights[settlement.task]?.transfer.specification.request
+        settlement.request = flights[settlement.task]?.transfer.task.specification.request
         batch.settlements.append(settlement)
         release(settlement.task)
     }

@@ -133,15 +133,19 @@ extension Scheduler {
     /// Interrupts transfers, without a charged attempt, for apps that have waited too long for their share of slots.
     private func preempt() async {
         let now = clock.now
-        let candidates = flights.values.map(\.transfer).filter { $0.stop == nil }.map { transfer in
-            Preemption.Candidate(
-                task: transfer.task.id.rawValue, app: transfer.task.app.rawValue, isResumable: transfer.canGoOnLater,
-                startedAt: transfer.attempt.startedAt)
-        }
         for task in agenda.withLock({ $0.victims(among: candidates, at: now) }) {
             guard let transfer = flights[TaskID(task)]?.transfer else { continue }
             log.of(transfer.name).info("a transfer was preempted for another app")
             await stop(transfer.id, .interrupted)
+        }
+    }
+
+    private var candidates: [Preemption.Candidate] {
+        flights.values.compactMap { flight in
+            guard flight.transfer.stop == nil else { return nil }
+            return Preemption.Candidate(
+                task: flight.transfer.id.rawValue, app: flight.transfer.task.app.rawValue,
+                isResumable: flight.transfer.canGoOnLater, startedAt: flight.transfer.attempt.startedAt)
         }
     }
 
