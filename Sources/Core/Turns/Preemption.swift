@@ -52,8 +52,7 @@ package struct Preemption: Sendable {
     /// - Returns: The transfers to interrupt.
     package mutating func choose(
         from candidates: @autoclosure () -> [Candidate], waiting: [Int64: Demand], served: Set<Int64>,
-        held: [Int64: Int], slots: Int,
-        greed: Int, at now: Timestamp
+        held: [Int64: Int], slots: Int, greed: Int, at now: Timestamp
     ) -> [Int64] {
         let share = Self.share(of: slots, apps: Set(held.keys).union(waiting.keys).count, greed: greed)
         let lacking = waiting.reduce(into: [Int64: Int]()) { lacking, entry in
