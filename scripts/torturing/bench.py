@@ -181,7 +181,7 @@ class Bench:
         deadline = time.monotonic() + CLEAN_WITHIN
         while left := ledger.strays(self.service.data):
             if time.monotonic() > deadline:
-                raise Violation(f"{len(left)} files belong to no row {CLEAN_WITHIN} s after a start.", documents=left)
+                raise Violation(f"{len(left)} files are useless or incomplete {CLEAN_WITHIN} s after a start.", documents=left)
             time.sleep(0.1)
 
     def _report(self, result, violation):

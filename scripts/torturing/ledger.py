@@ -87,11 +87,21 @@ def needed(database):
 
 
 def strays(data):
-    """The files that belong to no row, and files that a row names for removal. The service may run."""
+    """The files that belong to no row, files that a row names for removal, and an incomplete reserve, which the service
+    completes within seconds of its start. The service may run."""
     before = files(data)
+    reserve = set() if _has_whole_reserve(data) else {"reserve"}
     with connect(data / "urlsessiond.db") as database:
         noted = {row[0] for row in database.execute("SELECT path FROM useless_file")}
-        return sorted((before - needed(database)) & files(data) | noted)
+        return sorted((before - needed(database)) & files(data) | noted | reserve)
+
+
+def _has_whole_reserve(data):
+    """Whether the reserve is complete, or was not begun."""
+    try:
+        return os.stat(data / "reserve").st_size == RESERVE
+    except FileNotFoundError:
+        return True
 
 
 def check(data, roots=()):
@@ -108,9 +118,8 @@ def check(data, roots=()):
             if rows := database.execute(statement).fetchall():
                 raise Violation(f"There is {what}.", documents=[str(row) for row in rows[:10]])
         _check_contents(data, database)
-    reserve = data / "reserve"
-    if reserve.exists() and reserve.stat().st_size != RESERVE:
-        raise Violation(f"The reserve has {reserve.stat().st_size} bytes.")
+    if not _has_whole_reserve(data):
+        raise Violation("The reserve is incomplete.")
 
 
 def _check_contents(data, database):

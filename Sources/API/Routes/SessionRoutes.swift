@@ -71,10 +71,13 @@ extension Call {
         let app = try app
         var (expected, revision): (SessionCondition, Int64?) = (.none, nil)
         if request.headers["If-Match"] != nil {
-            let existing = try? await service.session(identifier, app: app)
-            revision = try expectedRevision(of: existing.map { Version($0) })
-            expected = .exists
-            if let existing, let revision { expected = .isUnchanged(existing.id, revision: revision) }
+            do {
+                let existing = try await service.session(identifier, app: app)
+                revision = try expectedRevision(of: Version(existing))
+                expected = revision.map { .isUnchanged(existing.id, revision: $0) } ?? .exists
+            } catch DomainError.notFound {
+                revision = try expectedRevision(of: nil)
+            }
         }
         let opened = try await service.openSession(
             identifier, app: app, configuration: put.configuration.map { Core.SessionConfiguration($0) },

@@ -97,9 +97,11 @@ extension Service {
         do {
             return try await append(to: draft, in: relative, file, order, next)
         } catch {
-            // Bytes that no commit refers to do not count.
-            let stored = (try? await store.files.body(publicId, app: app))?.length ?? offset
-            try? await folder.disk.run { () throws(SystemError) in try file.truncate(to: stored) }
+            // Bytes that no commit refers to do not count. The commit may have been stored although it failed: without
+            // an answer of the store all bytes stay until the next append.
+            if let stored = try? await store.files.body(publicId, app: app).length {
+                try? await folder.disk.run { () throws(SystemError) in try file.truncate(to: stored) }
+            }
             throw error
         }
     }

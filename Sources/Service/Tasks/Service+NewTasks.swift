@@ -278,9 +278,16 @@ extension Service {
     private func copyContent(
         of number: Int64, in session: SessionRecord, index: Int, for task: inout NewTask
     ) async throws -> StagedFile? {
-        guard let source = try? await store.tasks.read(number, in: session.id), source.specification.kind == .download,
-            let content = try? await store.files.content(of: source.id), let storage = content.storage
-        else { throw ServiceError.contentUnavailable(index: index) }
+        let (source, content): (TaskRecord, ContentLocation)
+        do {
+            source = try await store.tasks.read(number, in: session.id)
+            content = try await store.files.content(of: source.id)
+        } catch DomainError.notFound {
+            throw ServiceError.contentUnavailable(index: index)
+        }
+        guard source.specification.kind == .download, let storage = content.storage else {
+            throw ServiceError.contentUnavailable(index: index)
+        }
         let publicId = Identifier.make(prefix: "body_")
         task.fingerprint = Array("task/\(number)".utf8)
         switch storage {

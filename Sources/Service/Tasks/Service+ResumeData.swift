@@ -63,7 +63,7 @@ extension Service {
     /// Cancels a suspended task and keeps its bytes, in one commit: a kill before the commit leaves the task with its
     /// bytes, and the next start resumes it.
     private func cancelHeld(_ task: TaskRecord) async throws -> ResumeOutcome {
-        await waitUntilStopped(task.id)
+        try await waitUntilStopped(task.id)
         let stopped = try await store.tasks.read(task.id)
         // The file stays where it is.
         guard let progress = stopped.progress, let point = progress.kept.point, progress.keptOffset > 0,
@@ -97,11 +97,11 @@ extension Service {
     }
 
     /// Waits until a suspended task's transfer is released and stored, on any node, for ten seconds at most.
-    private func waitUntilStopped(_ task: TaskID) async {
+    private func waitUntilStopped(_ task: TaskID) async throws {
         await scheduler.waitUntilStopped(task)
         let deadline = clock.monotonic() + 10_000
-        while clock.monotonic() < deadline, (try? await store.tasks.isTaken(task)) == true {
-            try? await Task.sleep(for: .milliseconds(100))
+        while clock.monotonic() < deadline, try await store.tasks.isTaken(task) {
+            try await Task.sleep(for: .milliseconds(100))
         }
     }
 

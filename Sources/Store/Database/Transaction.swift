@@ -92,11 +92,12 @@ final class Transaction {
     }
 
     /// The session's counters, read once in a transaction.
-    func session(_ id: SessionID) throws -> SessionEntry {
-        if let entry = sessions[id] { return entry }
-        try readSessions([id])
-        guard let entry = sessions[id] else { throw DomainError.notFound }
-        return entry
+    func session(_ id: SessionID) throws -> SessionEntry { try sessionIfPresent(id).orNotFound() }
+
+    /// The session's counters; `nil` if no such session is stored.
+    func sessionIfPresent(_ id: SessionID) throws -> SessionEntry? {
+        if sessions[id] == nil { try readSessions([id]) }
+        return sessions[id]
     }
 
     /// The session's counters, if its revision is the expected one.

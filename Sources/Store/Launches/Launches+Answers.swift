@@ -52,7 +52,7 @@ extension Store.Launches {
             ($0.integerOrNil("session").map(SessionID.init), $0.integer("last_seq"))
         }
         guard let (sessionID, lastSeq) = row else { throw DomainError.notFound }
-        guard let sessionID, let session = try? transaction.session(sessionID) else {
+        guard let sessionID, let session = try transaction.sessionIfPresent(sessionID) else {
             try transaction.move(launch: id, .complete)
             return
         }

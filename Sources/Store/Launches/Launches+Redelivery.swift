@@ -75,7 +75,7 @@ extension Store.Launches {
     /// Makes an exhausted launch the open launch of its session again.
     private func reopen(_ launch: RedeliverableLaunch, _ transaction: Transaction) throws {
         guard let session = launch.session else { return }
-        guard let entry = try? transaction.session(session), !entry.isForgotten else {
+        guard let entry = try transaction.sessionIfPresent(session), !entry.isForgotten else {
             throw DomainError.launchNotOpen
         }
         do {

@@ -135,7 +135,7 @@ extension Store.Launches {
     package func askRules(of sessions: [SessionID], at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             for id in sessions {
-                guard let session = try? transaction.session(id) else { continue }
+                guard let session = try transaction.sessionIfPresent(id) else { continue }
                 let revision = session.revision
                 try transaction.askLaunchRule(of: [session])
                 if session.revision != revision { try session.write(transaction.db) }

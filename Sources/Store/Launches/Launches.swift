@@ -227,7 +227,7 @@ extension Store.Launches {
         }
         guard let (launchId, sessionID, lastSeq, kind) = row else { return }
         if kind == .performFetch { try store.apps.expireFetch(launchId, id: id, app, transaction) }
-        guard let sessionID, let session = try? transaction.session(sessionID) else { return }
+        guard let sessionID, let session = try transaction.sessionIfPresent(sessionID) else { return }
         session.book.exhausted(id, tellingThrough: lastSeq)
         session.revision += 1
         session.isChanged = true

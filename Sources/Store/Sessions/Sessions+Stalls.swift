@@ -24,7 +24,7 @@ extension Store.Sessions {
     ) async throws -> Aftermath {
         try await transact(at: now) { [documents] transaction in
             for id in moving {
-                guard let session = try? transaction.session(id), !session.isForgotten else { continue }
+                guard let session = try transaction.sessionIfPresent(id), !session.isForgotten else { continue }
                 session.stall.progressed(at: now)
                 session.isChanged = true
             }

@@ -78,18 +78,24 @@ extension Scheduler {
     }
 
     /// Whether the app can answer a question: it has a webhook, or a client with a stream, a held request or a lease.
+    ///
+    /// If the store cannot be read, the app is asked: a question that it cannot answer ends at its deadline.
     func canAsk(_ transfer: Transfer) async -> Bool {
         guard transfer.configuration.authenticationChallenges == .ask else { return false }
-        if outlet.attendance.presence(of: transfer.task.session).isAttached { return true }
-        if await hasWebhook(transfer.task.app) { return true }
-        if (try? await store.sessions.attachmentElsewhere(to: transfer.task.session)) ?? nil != nil { return true }
-        let session = try? await store.sessions.read(transfer.task.session)
-        return session?.attachment?.isHeld(at: clock.now) ?? false
+        let session = transfer.task.session
+        if outlet.attendance.presence(of: session).isAttached { return true }
+        do {
+            if try await hasWebhook(transfer.task.app) { return true }
+            if try await store.sessions.attachmentElsewhere(to: session) != nil { return true }
+            return try await store.sessions.read(session).attachment?.isHeld(at: clock.now) ?? false
+        } catch {
+            return true
+        }
     }
 
-    private func hasWebhook(_ app: AppID) async -> Bool {
+    private func hasWebhook(_ app: AppID) async throws -> Bool {
         if let known = cache.apps[app]?.hasWebhook { return known }
-        let hasWebhook = (try? await store.apps.read(app).webhook.url) != nil
+        let hasWebhook = try await store.apps.read(app).webhook.url != nil
         cache.change(app) { $0.hasWebhook = hasWebhook }
         return hasWebhook
     }
