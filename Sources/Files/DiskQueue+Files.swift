@@ -16,14 +16,19 @@ extension DiskQueue {
     }
 
     /// Renames within one filesystem and syncs the target folder, and the source folder if it is another one. Without
-    /// `replace`, an existing file fails with `EEXIST`.
+    /// `replace`, an existing file fails with `EEXIST`. If a sync fails, the file has its former name again.
     package func move(_ from: String, to: String, replace: Bool = false) async throws(SystemError) {
         try await run { () throws(SystemError) in
             guard clinux_rename(AT_FDCWD, from, AT_FDCWD, to, replace ? 1 : 0) == 0 else {
                 throw SystemError("rename", errno: errno)
             }
-            try Disk.syncFolder(Disk.folder(of: to))
-            if Disk.folder(of: from) != Disk.folder(of: to) { try Disk.syncFolder(Disk.folder(of: from)) }
+            do throws(SystemError) {
+                try Disk.syncFolder(Disk.folder(of: to))
+                if Disk.folder(of: from) != Disk.folder(of: to) { try Disk.syncFolder(Disk.folder(of: from)) }
+            } catch {
+                _ = clinux_rename(AT_FDCWD, to, AT_FDCWD, from, 0)
+                throw error
+            }
         }
     }
 

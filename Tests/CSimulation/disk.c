@@ -424,6 +424,27 @@ EXPORT ssize_t write(int descriptor, const void *bytes, size_t count) {
     return syscall(SYS_write, descriptor, bytes, count);
 }
 
+ssize_t csim_pread(int descriptor, void *bytes, size_t count, off_t offset) {
+    return syscall(SYS_pread64, descriptor, bytes, count, offset);
+}
+
+// Reads are not counted as calls, because a crash between two reads is one between the calls beside them.
+static int fails_to_read(int descriptor) {
+    if (faults[csim_read].permillion == 0 || !ours(descriptor) || own()->has_crashed) return 0;
+    if (csim_below(csim_reads, 1000000) >= (uint64_t)faults[csim_read].permillion) return 0;
+    faults[csim_read].met++;
+    errno = faults[csim_read].error;
+    return 1;
+}
+
+EXPORT ssize_t pread(int descriptor, void *bytes, size_t count, off_t offset) {
+    return fails_to_read(descriptor) ? -1 : csim_pread(descriptor, bytes, count, offset);
+}
+
+EXPORT ssize_t pread64(int descriptor, void *bytes, size_t count, off64_t offset) {
+    return fails_to_read(descriptor) ? -1 : csim_pread(descriptor, bytes, count, offset);
+}
+
 static int truncate_to(int descriptor, off_t length) {
     struct file *file = ours(descriptor);
     if (file && fails(csim_write)) return -1;

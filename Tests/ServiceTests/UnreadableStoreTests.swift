@@ -23,6 +23,8 @@ struct UnreadableStoreTests {
             name: "task", hide: "ALTER TABLE task RENAME TO away", show: "ALTER TABLE away RENAME TO task")
         static let body = Table(
             name: "body", hide: "ALTER TABLE body RENAME TO away", show: "ALTER TABLE away RENAME TO body")
+        static let event = Table(
+            name: "event", hide: "ALTER TABLE event RENAME TO away", show: "ALTER TABLE away RENAME TO event")
         static let cache = Table(
             name: "cache", hide: "ALTER TABLE cache RENAME TO away", show: "ALTER TABLE away RENAME TO cache")
     }
@@ -82,6 +84,25 @@ struct UnreadableStoreTests {
             _ = try await stage.service.command(.resume, task: task.id)
             _ = try await stage.task(task, reaches: .awaitingAnswer)
             try await Self.execute(Table.cache.show, stage)
+        }
+    }
+
+    @Test func `A task whose end cannot be stored fails when the store works again`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let gate = Gate()
+            stage.origin.serve("/a", .text("content"), turns: [[.hold(gate)]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await eventually("the request") { stage.origin.requests("/a").count == 1 }
+            try await Self.execute(Table.event.hide, stage)
+            let before = await stage.service.scheduler.commits.done
+            gate.open()
+            await stage.service.scheduler.wait(until: stage.service.clock.monotonic() + 60_000) {
+                $0.flights.isEmpty && $0.commits.done > before
+            }
+            try await Self.execute(Table.event.show, stage)
+            let done = try await stage.completed(task)
+            #expect(done.outcome == .failed && done.result?.error?.code == .unknown)
         }
     }
 

@@ -248,7 +248,7 @@ struct Campaign {
         let facts = [
             ("crash kept bytes", losses.kept), ("crash lost bytes", losses.lost), ("crash tore bytes", losses.torn),
             ("crash changed names", losses.names), ("write failed", csim_faults_met(csim_write)),
-            ("sync failed", csim_faults_met(csim_sync)),
+            ("sync failed", csim_faults_met(csim_sync)), ("read failed", csim_faults_met(csim_read)),
         ]
         var text = "H \(String(world.trace.hash, radix: 16))\nS \(world.simulator.steps)\n"
         var (index, name, times): (Int32, UnsafePointer<CChar>?, Int64) = (0, nil, 0)

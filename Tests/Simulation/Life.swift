@@ -51,7 +51,8 @@ final class Life: @unchecked Sendable {
                 try await run()
                 trace.fail("The service's loops ended by themselves.")
             } catch {
-                trace.note("the program ends: \(error)")
+                // The name of the folder differs in each run.
+                trace.note("the program ends: \("\(error)".replacing(folder, with: ""))")
                 trace.met("start or loop failed")
                 csim_plan_crash(machine, csim_kill, 0)
             }

@@ -11,7 +11,7 @@ struct Plan {
         // Of receivers.
         case receivers
         // Of the machine.
-        case kills, powerCuts, fatalSignals, fullDisk, writeErrors, syncErrors, clockJumps, delays
+        case kills, powerCuts, fatalSignals, fullDisk, writeErrors, syncErrors, readErrors, clockJumps, delays
         // Of clients.
         case commands, sessions, retries, attachments, bodies, apps
         // Not faults, but other work: tasks with cache policies for the same resources; contents in a bucket, and objects
@@ -27,7 +27,9 @@ struct Plan {
         /// Kinds that are drawn from a stream of their own, so that the runs of seeds without them did not change.
         fileprivate static let ofStores: [Fault] = [.sharing, .objects, .storeErrors, .sets]
         fileprivate static let ofNodes: [Fault] = [.nodes, .losses, .pauses]
-        fileprivate static let ofOthers = allCases.filter { !ofStores.contains($0) && !ofNodes.contains($0) }
+        fileprivate static let ofOthers = allCases.filter {
+            $0 != .readErrors && !ofStores.contains($0) && !ofNodes.contains($0)
+        }
     }
 
     var seed: UInt64
@@ -59,6 +61,7 @@ struct Plan {
         for fault in [Fault.losses, .pauses] where Dice.database.chance(500) && faults.contains(.nodes) && !isCalm {
             faults.insert(fault)
         }
+        if Dice.reads.chance(250), !isCalm { faults.insert(.readErrors) }
         if isCalm || !faults.contains(.objects) { faults.remove(.storeErrors) }
         cacheCapacity = Int64(stores.pick([0, 400_000, 1 << 30]))
         let drawn = (clients: 1 + dice.below(4), tasks: 2 + dice.below(10), time: 5_000 + dice.below(60_000))

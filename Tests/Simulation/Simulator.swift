@@ -172,6 +172,7 @@ struct Dice: RandomNumberGenerator {
     static let stores = Dice(csim_stores)
     static let database = Dice(csim_database)
     static let readers = Dice(csim_readers)
+    static let reads = Dice(csim_reads)
 
     private init(_ stream: csim_stream) { self.stream = Int32(stream.rawValue) }
 

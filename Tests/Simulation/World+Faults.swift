@@ -11,6 +11,7 @@ extension World {
             csim_set_fault(csim_write, 200 + Int32(dice.below(3000)), dice.chance(500) ? EIO : ENOSPC)
         }
         if plan.has(.syncErrors) { csim_set_fault(csim_sync, 200 + Int32(dice.below(3000)), EIO) }
+        if plan.has(.readErrors) { csim_set_fault(csim_read, Int32(Dice.reads.pick([500, 5000, 30_000])), EIO) }
         if plan.has(.delays) { csim_set_delays(200, Int64(1 + dice.below(80)) * 1_000_000) }
         if plan.has(.names) { network.setNamesFail(true) }
         if plan.has(.fullDisk) { fillDisk() }
@@ -31,6 +32,7 @@ extension World {
         csim_shift_wall_clock(Int64(furthestOffset - clockOffset) * 1_000_000_000)
         csim_set_fault(csim_write, 0, 0)
         csim_set_fault(csim_sync, 0, 0)
+        csim_set_fault(csim_read, 0, 0)
         csim_set_delays(0, 0)
         csim_set_full(0)
         network.setNamesFail(false)

@@ -125,11 +125,13 @@ final class World: @unchecked Sendable {
         if plan.has(.nodes), error.code == .unreachable || error.isBusy { return true }
         return error.isFull
             ? plan.has(.fullDisk) || plan.has(.writeErrors)
-            : plan.has(.writeErrors) || plan.has(.syncErrors) || plan.has(.fullDisk)
+            : diskMayFail
     }
 
-    func mayFail(_ error: SystemError) -> Bool {
-        plan.has(.writeErrors) || plan.has(.syncErrors) || plan.has(.fullDisk)
+    func mayFail(_ error: SystemError) -> Bool { diskMayFail }
+
+    private var diskMayFail: Bool {
+        [.writeErrors, .syncErrors, .readErrors, .fullDisk].contains { plan.has($0) }
     }
 
     /// The bytes of a file of the simulated disk.
@@ -140,7 +142,7 @@ final class World: @unchecked Sendable {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }
         return [UInt8](unsafeUninitializedCapacity: Int(status.st_size)) { buffer, count in
-            count = max(0, pread(descriptor, buffer.baseAddress, buffer.count, 0))
+            count = max(0, csim_pread(descriptor, buffer.baseAddress, buffer.count, 0))
         }
     }
 
@@ -150,7 +152,7 @@ final class World: @unchecked Sendable {
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         var byte: UInt8 = 0
-        guard pread(descriptor, &byte, 1, 0) == 1 else { return false }
+        guard csim_pread(descriptor, &byte, 1, 0) == 1 else { return false }
         byte ^= 0xFF
         return pwrite(descriptor, &byte, 1, 0) == 1
     }

@@ -194,7 +194,7 @@ extension Scheduler {
                     from: folder.task(ofPartial: adopted).map { TaskID($0) }, to: transfer.id,
                     version: transfer.progress.version)
                 // The file is missing if an attempt before a crash has adopted it already.
-                try? await folder.move(adopted, to: file)
+                do { try await folder.move(adopted, to: file) } catch { try await folder.remove(adopted) }
             case .removePartialFile: try await folder.remove(file)
             case .keep(let ranges): try await folder.keep(ranges, of: file)
             case .find: await feed(.found(size: try await folder.size(file)), to: transfer.id)

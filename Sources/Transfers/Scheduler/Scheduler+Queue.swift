@@ -172,7 +172,8 @@ extension Scheduler {
     }
 
     /// Stores the settlements of a failed batch one by one. On a full disk they wait for room. Otherwise the task of a
-    /// bad settlement fails, so that it does not seem in flight for ever, and the rest is stored.
+    /// bad settlement fails, at the latest with a later batch, so that it does not seem in flight for ever, and the rest
+    /// is stored.
     private func storeOneByOne(_ settlements: [Settlement]) async {
         for settlement in settlements {
             do {
@@ -183,7 +184,8 @@ extension Scheduler {
                 await logger(of: settlement.task).error(
                     "a settlement could not be stored", ("error", "\(error)"))
                 let failure = TaskError(.unknown, "The task's outcome could not be stored.")
-                try? await store(.failed(settlement.task, failure, of: settlement.request))
+                let failed = Settlement.failed(settlement.task, failure, of: settlement.request)
+                do { try await store(failed) } catch { batch.settlements.append(failed) }
                 outlet.janitor.tell(.remove(settlement.files))
             }
         }

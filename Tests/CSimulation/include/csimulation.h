@@ -19,6 +19,7 @@ enum csim_stream {
     csim_stores,     // caches and buckets: whether a run has them, and their behaviour
     csim_database,   // the server of a shared store
     csim_readers,    // readers of unfinished contents
+    csim_reads,      // which reads of files fail
     csim_streams
 };
 
@@ -110,7 +111,7 @@ void csim_serve(int number);
 
 // MARK: Disk
 
-enum csim_disk_call { csim_write, csim_sync, csim_disk_calls };
+enum csim_disk_call { csim_write, csim_sync, csim_read, csim_disk_calls };
 enum csim_crash { csim_kill, csim_power_cut };
 
 // The folder that is a machine's disk; existing files count as synced. A crash leaves the remaining files in `image`.
@@ -126,6 +127,8 @@ void csim_bury(int machine);
 // Lets the calls of one kind fail with `error`, with this probability (per million).
 void csim_set_fault(enum csim_disk_call call, int permillion, int error);
 int64_t csim_faults_met(enum csim_disk_call call);
+// `pread` without faults, for the simulator itself.
+ssize_t csim_pread(int descriptor, void *bytes, size_t count, off_t offset);
 // What the filesystem reports as free, and whether writes fail with ENOSPC.
 void csim_set_full(int is_full);
 // What the last crash did: files whose unsynced bytes were kept, lost, torn; names that were lost or came back.
