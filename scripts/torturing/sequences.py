@@ -319,13 +319,22 @@ class Recover(Sequence):
         story.create("partial", LARGE, script=[("reset_download", 0.6), ("slow_upload", 60)])
         story.create("upload", kind="upload", sent=body, script=[("slow_upload", 60)], body={"id": identifier})
         story.create("waiting", ROW, state="suspended")
-        Resume._await_bytes(story, 2)
+        self._await_second_request(story, 2)
         bench.shim.arm(Call("renameat2", "files/moved.bin", 1), "kill-after")
         story.create("moved", FILE, script=[("slow_upload", 0.4)], destination={"root": "files", "path": "moved.bin"})
         bench.service.process.wait(DONE_WITHIN)
         for stray in ("partial/999999", "partial/body_stray", "contents/ff/999999", "bodies/00/body_stray"):
             (bench.service.data / stray).write_bytes(b"stray")
         (bench.service.data / "crashed").write_bytes(b"11\n")
+
+    @staticmethod
+    def _await_second_request(story, number):
+        """Waits until a transfer resumes: its request after the kill finds a well-behaved origin."""
+        deadline = time.monotonic() + DONE_WITHIN
+        while story.tasks[number].resource.script:
+            if time.monotonic() > deadline:
+                raise Violation("The download did not resume.")
+            time.sleep(0.05)
 
     def act(self, story):
         service = story.bench.service

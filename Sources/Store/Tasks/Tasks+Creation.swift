@@ -72,11 +72,16 @@ extension Store.Tasks {
         fileprivate var lanes: [String: Int64] = [:]
         /// By `clientTaskId`.
         fileprivate var existing: [String: (id: TaskID, fingerprint: [UInt8])] = [:]
-        fileprivate var numbers: ArraySlice<Int64>
+        private var numbers: ArraySlice<Int64>
         private var tasks: [[(any SQLBindable)?]] = []
         private var lives: [[(any SQLBindable)?]] = []
 
         fileprivate init(numbers: [Int64]) { self.numbers = numbers[...] }
+
+        fileprivate mutating func takeID() -> TaskID {
+            guard let number = numbers.popFirst() else { preconditionFailure("more tasks than the batch has") }
+            return TaskID(number)
+        }
 
         fileprivate mutating func add(task: [(any SQLBindable)?], live: [(any SQLBindable)?]) {
             tasks.append(task)
@@ -142,9 +147,7 @@ extension Store.Tasks {
         let life = TaskLife(
             isSuspended: new.isSuspended, beginsAt: specification.earliestBeginDate, timeout: session.resourceTimeout,
             at: now)
-        guard let id = batch.numbers.popFirst().map(TaskID.init) else {
-            preconditionFailure("more tasks than the batch has")
-        }
+        let id = batch.takeID()
         if new.resumeNonce != nil, let upload = new.progress?.kept.parts { try adopt(upload, for: id, db) }
         if let name = specification.clientTaskId, let fingerprint { batch.existing[name] = (id, fingerprint) }
         if let original = specification.retryOf {

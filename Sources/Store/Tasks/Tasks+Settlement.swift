@@ -293,14 +293,11 @@ extension Store.Tasks {
         }
         let isPassedOn = try store.cache.leaveFlight(
             live, landing: landing, passing: result.progress, isWriting: isWriting, transaction)
-        if !isPassedOn { try keepForRetry(live, outcome, result.progress, session, transaction) }
-        // The transfer of an active task may still write. Its last settlement discards the file then.
-        if !isPassedOn, leavesPartialFile || (live.life.phase != .active && live.progress != nil && content == nil) {
-            let partial = Self.partialFile(live.id)
-            if try !isKept(partial, db) { try store.files.discard(partial, on: result.progress.node, transaction) }
-        }
-        if !isPassedOn, let file = result.progress.adoptedFile, try !isKept(file, unspent: true, db) {
-            try store.files.discard(file, on: result.progress.node, transaction)
+        if !isPassedOn {
+            try keepForRetry(live, outcome, result.progress, session, transaction)
+            // The transfer of an active task may still write. Its last settlement discards the file then.
+            let leavesFile = leavesPartialFile || live.life.phase != .active && live.progress != nil && content == nil
+            try discardFiles(of: live.id, result.progress, andPartialFile: leavesFile, transaction)
         }
         try store.questions.leaveQuestion(live, transaction)
         if let body = live.body { try store.files.release(body: body, transaction) }
@@ -314,6 +311,19 @@ extension Store.Tasks {
                     app: session.appIdentifier, session: session.identifier, number: live.number,
                     clientTaskId: live.clientTaskId),
                 outcome: outcome, statusCode: result.response?.statusCode, error: result.error))
+    }
+
+    /// Discards the files of a completed task that no resume data keeps.
+    private func discardFiles(
+        of task: TaskID, _ progress: TaskProgress, andPartialFile leavesFile: Bool, _ transaction: Transaction
+    ) throws {
+        let partial = Self.partialFile(task)
+        if leavesFile, try !isKept(partial, transaction.db) {
+            try store.files.discard(partial, on: progress.node, transaction)
+        }
+        if let file = progress.adoptedFile, try !isKept(file, unspent: true, transaction.db) {
+            try store.files.discard(file, on: progress.node, transaction)
+        }
     }
 
     /// The path of a task's partial file, relative to the data folder.

@@ -116,28 +116,27 @@ extension Transfer {
         case .finish(let outcome, let taskResult, let source):
             var written: ObjectWriter.Finished?
             if case .writing(let writing) = stage { written = writing.finished }
-            stage = .finishing
-            return effects + [
-                .finalize,
-                .place(
+            return effects
+                + place(
                     Finish(
                         outcome: outcome, taskResult: taskResult, source: source, result: result, written: written,
-                        bytesReceived: settlement.bytesReceived, sharing: sharing(taskResult, result, world))),
-            ]
+                        bytesReceived: settlement.bytesReceived, sharing: sharing(taskResult, result, world)))
         case .leave(let content, let response, let verdict):
-            stage = .finishing
             var taskResult = TaskResult(progress: progress)
             taskResult.response = response
-            return effects + [
-                .finalize,
-                .place(
+            return effects
+                + place(
                     Finish(
                         outcome: .succeeded, taskResult: taskResult, source: content, result: result,
                         bytesReceived: settlement.bytesReceived, sharing: sharing(taskResult, result, world),
-                        verdict: verdict)),
-            ]
+                        verdict: verdict))
         }
         return effects + [.settle(settlement)]
+    }
+
+    private mutating func place(_ finish: Finish) -> [Effect] {
+        stage = .finishing
+        return [.finalize, .place(finish)]
     }
 
     // MARK: The next request

@@ -51,6 +51,13 @@ extension Scheduler {
         return .begun
     }
 
+    /// Begins a connection in the slot of one that ended, or others if that is impossible.
+    func replace(_ last: ExchangeID, of id: TaskID, by source: Int) async {
+        guard await connect(id, to: source, inPlaceOf: last) != .begun else { return }
+        await widen(id)
+        await feed(.widened, to: id)
+    }
+
     private func hasPlace(
         for exchange: ExchangeID, of transfer: Transfer, at origin: String, inPlaceOf last: ExchangeID?
     ) -> Bool {

@@ -41,19 +41,13 @@ extension Scheduler {
         case .adopt, .find, .removePartialFile, .keep: await prepareFile(effect, flight.transfer)
         case .authorize: await authorize(flight)
         case .consult: consult(flight)
-        case .forbidReuse:
-            var settlement = Settlement(task: id, .advanced(flight.transfer.progress))
-            settlement.isNotReusable = true
-            batch.settlements.append(settlement)
+        case .forbidReuse: forbidReuse(of: flight.transfer)
         case .fetchBody: await fetchBody(of: flight.transfer)
         case .widen(let proceeds):
             await widen(id)
             if proceeds { await feed(.widened, to: id) }
         case .widenLater: turn.widening.insert(id)
-        case .replace(let exchange, let source):
-            guard await connect(id, to: source, inPlaceOf: exchange) != .begun else { return }
-            await widen(id)
-            await feed(.widened, to: id)
+        case .replace(let exchange, let source): await replace(exchange, of: id, by: source)
         case .show: show(flight.transfer)
         case .arrived(nil, nil) where flight.arrival.isBlank: break
         case .arrived(let content, let response): outlet.arrivals.note(content, response, of: id)
@@ -80,14 +74,18 @@ extension Scheduler {
         case .tell(let payload): outlet.live(payload, flight.transfer.task)
         case .note(let note): take(note, flight)
         case .settle(let settlement): settle(settlement)
-        case .ask(let question, let progress, var settlement):
-            // Another node may have stored a credential that makes the question unnecessary.
-            cache.change(flight.transfer.task.app) { $0.hasCredentials = nil }
-            settlement.verdict = .asked(
-                question, questionId: Identifier.make(prefix: "qstn_"), deadline: clock.now + settings.questionDeadline,
-                progress)
-            settle(settlement)
+        case .ask(let question, let progress, let settlement): ask(question, progress, settlement, flight.transfer)
         }
+    }
+
+    private func ask(_ question: Question, _ progress: TaskProgress, _ settlement: Settlement, _ transfer: Transfer) {
+        // Another node may have stored a credential that makes the question unnecessary.
+        cache.change(transfer.task.app) { $0.hasCredentials = nil }
+        var settlement = settlement
+        settlement.verdict = .asked(
+            question, questionId: Identifier.make(prefix: "qstn_"), deadline: clock.now + settings.questionDeadline,
+            progress)
+        settle(settlement)
     }
 
     private func take(_ note: Transfer.Note, _ flight: Flight) {

@@ -13,6 +13,13 @@ extension Scheduler {
         turn.questions.append((question, flight.transfer.name))
     }
 
+    /// Tells the store that the response of a transfer serves no other task.
+    func forbidReuse(of transfer: Transfer) {
+        var settlement = Settlement(task: transfer.id, .advanced(transfer.progress))
+        settlement.isNotReusable = true
+        batch.settlements.append(settlement)
+    }
+
     /// Hands the questions of a turn to the store, outside the loop: the answers are commits.
     func askCache() {
         var rest = turn.questions[...]
