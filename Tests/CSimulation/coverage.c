@@ -16,10 +16,12 @@ enum { insert = 18, delete = 9, text = 3, most = 256 };
 
 static const char *const words[][12] = {
     {"live", "suspended", "delayed", "queued", "active", "retryWait", "waitingForConnectivity", "awaitingAnswer",
-     "quarantined", "waitingForDisk"},
+     "quarantined", "waitingForDisk", "following"},
     {"launch", "pending", "delivering", "launched", "parked", "completed", "superseded", "exhausted"},
     {"question", "open", "answered", "expired"},
     {"session", "active", "invalidating", "invalid"},
+    {"set_version", "expanding", "fetching", "verifying", "publishing", "published", "failed", "superseded",
+     "cancelled"},
 };
 
 static struct { char name[96]; int64_t count; } transitions[most];

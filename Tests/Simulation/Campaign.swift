@@ -78,6 +78,7 @@ struct Campaign {
         for other in running { _ = end(other) }
         let seconds = Double(csim_real_now() - start) / 1_000_000_000
         for (name, count) in counts.sorted(by: { $0.key < $1.key }) { print("met: \(count) \(name)") }
+        print(Coverage.report(counts))
         let speed = (Double(done) / seconds * 10).rounded() / 10
         print(
             "\(done) seeds, \(steps) steps, \(Int(seconds)) s, \(speed) seeds a second, \(failures.count) failures \(failures)"
