@@ -256,13 +256,12 @@ extension Store.Tasks {
         by event: (Outcome, TaskResult) -> TaskLife.Event = TaskLife.Event.finish, content: NewContent?,
         landing: Landing? = nil, leavesPartialFile: Bool = false, _ transaction: Transaction
     ) throws {
-        let db = transaction.db
         let now = transaction.now
         let session = try transaction.session(live.session)
         var result = result
         if let error = result.error, error.failingURL == nil {
             result.error?.failingURL =
-                try result.progress.currentURL ?? read(live.id, db)?.specification.request.url
+                try result.progress.currentURL ?? read(live.id, transaction.db)?.specification.request.url
         }
         result.contentLength = content?.length
         result.contentDigest = content?.digest
