@@ -147,7 +147,7 @@ extension Call {
     }
 
     private func entityTags(_ field: String) -> [String] {
-        request.headers.all(field).flatMap { $0.split(separator: ",") }.map(\.trimmed)
+        request.headers.all(field).flatMap { $0.split(separator: ",") }.map { $0.trimmed }
     }
 
     /// Responds with the created resource. With an `Idempotency-Key`, the response is stored in the same commit.

@@ -11,7 +11,7 @@ enum ContentCoding {
     static func isGzipWelcome(_ headers: RequestHeaders) -> Bool {
         var qualities: [String: Double] = [:]
         for item in headers.all("Accept-Encoding").flatMap({ $0.split(separator: ",") }) {
-            let parts = item.split(separator: ";").map(\.trimmed)
+            let parts = item.split(separator: ";").map { $0.trimmed }
             let name = parts.first?.lowercased() ?? ""
             qualities[name == "x-gzip" ? "gzip" : name] = MediaTypes.quality(parts)
         }

@@ -9,7 +9,8 @@ enum MediaTypes {
 
     /// The type and subtype of a `Content-Type`, in lower case; nil for a character set other than UTF-8.
     static func ofBody(_ contentType: String) -> String? {
-        let parts = contentType.split(separator: ";", omittingEmptySubsequences: false).map(\.trimmed)
+        guard contentType.utf8.contains(UInt8(ascii: ";")) else { return contentType.trimmed.lowercased() }
+        let parts = contentType.split(separator: ";", omittingEmptySubsequences: false).map { $0.trimmed }
         for parameter in parts.dropFirst() {
             guard let equals = parameter.firstIndex(of: "=") else { continue }
             let name = parameter[..<equals].lowercased()
@@ -46,7 +47,7 @@ enum MediaTypes {
         let quality: Double
 
         init(_ text: String) {
-            let parts = text.split(separator: ";").map(\.trimmed)
+            let parts = text.split(separator: ";").map { $0.trimmed }
             type = parts.first?.lowercased() ?? ""
             quality = MediaTypes.quality(parts)
         }

@@ -7,8 +7,11 @@ extension BinaryInteger {
 
 extension StringProtocol {
     /// The text without leading and trailing spaces, tabs and line ends.
-    package var trimmed: String {
-        let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
-        return String(decoding: utf8.drop(while: isSpace).reversed().drop(while: isSpace).reversed(), as: UTF8.self)
+    @inlinable package var trimmed: String {
+        let isText = { (byte: UInt8) in byte != 0x20 && byte != 0x09 && byte != 0x0A && byte != 0x0D }
+        guard let first = utf8.firstIndex(where: isText) else { return "" }
+        var last = first
+        for index in utf8[first...].indices where isText(utf8[index]) { last = index }
+        return String(self[first..<utf8.index(after: last)])
     }
 }

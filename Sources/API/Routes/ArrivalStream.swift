@@ -120,9 +120,9 @@ extension Call {
 
     /// The client's maximum time to the head of the response: `wait` of `Prefer` (RFC 7240 section 4.3).
     private var preferredWait: Duration {
-        let preferences = request.headers.all("Prefer").flatMap { $0.split(separator: ",") }.map(\.trimmed)
+        let preferences = request.headers.all("Prefer").flatMap { $0.split(separator: ",") }.map { $0.trimmed }
         let waits = preferences.compactMap { preference -> Int64? in
-            let parts = (preference.split(separator: ";").first ?? "").split(separator: "=").map(\.trimmed)
+            let parts = (preference.split(separator: ";").first ?? "").split(separator: "=").map { $0.trimmed }
             guard parts.count == 2, parts[0].asciiLowercased == "wait" else { return nil }
             return Int64(digits: parts[1], atMost: 9)
         }
