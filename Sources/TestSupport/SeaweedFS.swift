@@ -123,8 +123,10 @@ package struct BucketFolder: Sendable {
     }
 
     /// The arguments for `--bucket`: this folder under a name.
-    package func setting(_ name: String = "b", bucket: String = "bucket") -> [String] {
-        ["--bucket", "\(name)=s3://\(bucket)/\(prefix)?endpoint=http://127.0.0.1:\(store.port)"]
+    ///
+    /// - Parameter port: The port of a proxy for the server, if there is one.
+    package func setting(_ name: String = "b", bucket: String = "bucket", through port: UInt16? = nil) -> [String] {
+        ["--bucket", "\(name)=s3://\(bucket)/\(prefix)?endpoint=http://127.0.0.1:\(port ?? store.port)"]
     }
 
     /// The arguments for `--contents`.

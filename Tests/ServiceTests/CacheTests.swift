@@ -131,6 +131,36 @@ struct CacheTests {
         }
     }
 
+    /// Each app asks the origin itself, whatever its policy and credential, and learns nothing of the other.
+    @Test(arguments: [nil, ("Authorization", "Bearer x"), ("Cookie", "a=b")])
+    func `No policy reuses the response of another app`(_ field: (name: String, value: String)?) async throws {
+        try await ServiceStage.run { stage in
+            let first = try await session(stage)
+            let other = try await ServiceStage.app("other", of: stage.service)
+            let foreign = try await session(stage, of: other)
+            func run(_ path: String, _ policy: CachePolicy, in session: SessionRecord) async throws -> TaskRecord {
+                try await stage.run(.download, "GET", stage.origin.url(path), in: session) {
+                    $0.request.cachePolicy = policy
+                    if let field { $0.request.headers.append(field.name, field.value) }
+                }
+            }
+            for policy in CachePolicy.allCases {
+                let path = "/\(policy)"
+                stage.origin.serve(path, Self.resource(["Cache-Control": "max-age=600"]))
+                try await expect(run(path, .useProtocolCachePolicy, in: first), .stored, stage)
+                let task = try await run(path, policy, in: foreign)
+                if policy == .returnCacheDataDontLoad {
+                    #expect(task.result?.error?.code == .resourceUnavailable && task.result?.cacheStatus == nil)
+                } else {
+                    try await expect(task, policy == .reloadIgnoringLocalCacheData ? nil : .stored, stage)
+                    #expect(stage.origin.requests(path).count == 2, "\(policy)")
+                }
+            }
+            let usage = try await stage.service.cacheUsage(of: other).record
+            #expect(usage.entries == 3 && usage.hits + usage.revalidations + usage.collapsed == 0)
+        }
+    }
+
     @Test func `A destination gets a copy that the app may change`() async throws {
         try await ServiceStage.run { stage in
             stage.origin.serve("/a", Self.resource(["Cache-Control": "max-age=600"]))

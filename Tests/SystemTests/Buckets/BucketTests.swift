@@ -212,17 +212,23 @@ struct BucketTests {
 
     @Test func `Transfers wait for a store that is unavailable for a while`() async throws {
         let store = try await SeaweedFS().folder()
-        let scene = try await Self.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.2]])
+        // The server listens before it has its bucket, and answers 404 meanwhile.
+        let proxy = try CuttingProxy(to: store.store.port)
+        let scene = try await Scene(
+            store.setting(through: proxy.port), configuration: ["retryPolicy": ["initialDelay": 0.2]],
+            environment: SeaweedFS.environment)
         let length = 3 * Self.part
         let gate = Gate()
         scene.origin.serve(
             "/a", .generated(seed: 9, length: length), turns: [[.holdBody(after: Self.part + 10, gate)]])
         let number = try await scene.download("/a", Self.into("k"))
         try await eventually("an upload has begun") { try await store.uploads(of: "k") == 1 }
+        proxy.refuse(true)
         store.store.kill()
         gate.open()
         try await scene.waitFor("the store is missed", task: number) { $0["attempts"]["last"]["error"] != .null }
         try await store.store.start()
+        proxy.refuse(false)
         let task = try await scene.completed(number)
         #expect(task["outcome"] == "succeeded", "\(task)")
         #expect(try await store.content("k") == Content.bytes(seed: 9, length: length))

@@ -206,10 +206,15 @@ struct ContentsBodyTests {
 
     @Test func `A body waits for an unavailable bucket`() async throws {
         let store = try await SeaweedFS().folder()
-        let scene = try await ContentsTests.scene(store, configuration: ["retryPolicy": ["initialDelay": 0.2]])
+        // The server listens before it has its bucket, and answers 404 meanwhile.
+        let proxy = try CuttingProxy(to: store.store.port)
+        let scene = try await Scene(
+            store.contents(through: proxy.port), configuration: ["retryPolicy": ["initialDelay": 0.2]],
+            environment: SeaweedFS.environment)
         let bytes = Content.bytes(seed: 9, length: 3 * Self.part)
         let body = try await send(bytes, scene)
         scene.origin.serve("/up", .upload())
+        proxy.refuse(true)
         store.store.kill()
         let refused = try await scene.api.send("POST", "/v1/bodies", body: bytes)
         expectProblem(refused, 503, "contents-unavailable")
@@ -219,6 +224,7 @@ struct ContentsBodyTests {
         }
         #expect(waiting["attempts"]["last"]["error"]["underlying"]["code"] == "bucket-unreachable", "\(waiting)")
         try await store.store.start()
+        proxy.refuse(false)
         #expect(try await scene.completed(number)["outcome"] == "succeeded")
         #expect(scene.origin.requests("/up").last?.bodySHA256 == Content.sha256(of: bytes))
     }
