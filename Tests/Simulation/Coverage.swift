@@ -54,7 +54,7 @@ enum Coverage {
     }
 
     private static var launches: [String] {
-        let states: [LaunchState] = [1, 11].flatMap { attempts -> [LaunchState] in
+        let states: [LaunchState] = [1, LaunchSchedule.standard.delays.count + 1].flatMap { attempts -> [LaunchState] in
             [
                 .pending(attempts: attempts, nextAttemptAt: now), .delivering(attempt: attempts, leaseUntil: now),
                 .launched(attempts: attempts, deadline: now), .parked(attempts: attempts, reason: .paused),

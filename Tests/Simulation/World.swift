@@ -123,9 +123,7 @@ final class World: @unchecked Sendable {
     /// Whether the plan has faults that can cause such an error.
     func mayFail(_ error: SQLError) -> Bool {
         if plan.has(.nodes), error.code == .unreachable || error.isBusy { return true }
-        return error.isFull
-            ? plan.has(.fullDisk) || plan.has(.writeErrors)
-            : diskMayFail
+        return error.isFull ? plan.has(.fullDisk) || plan.has(.writeErrors) : diskMayFail
     }
 
     func mayFail(_ error: SystemError) -> Bool { diskMayFail }

@@ -7,9 +7,7 @@ import Testing
 
 /// A session that cannot be read is not taken for a deleted one: what changes its launch fails as a whole.
 struct UnreadableSessionTests {
-    private static func withoutSessions(
-        _ store: Store, _ body: () async throws -> Void
-    ) async throws {
+    private static func withoutSessions(_ store: Store, _ body: () async throws -> Void) async throws {
         try await store.database.write { try $0.execute("ALTER TABLE session RENAME TO away") }
         await #expect(throws: (any Error).self) { try await body() }
         try await store.database.write { try $0.execute("ALTER TABLE away RENAME TO session") }

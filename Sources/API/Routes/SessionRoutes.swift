@@ -76,7 +76,7 @@ extension Call {
                 revision = try expectedRevision(of: Version(existing))
                 expected = revision.map { .isUnchanged(existing.id, revision: $0) } ?? .exists
             } catch DomainError.notFound {
-                revision = try expectedRevision(of: nil)
+                _ = try expectedRevision(of: nil)
             }
         }
         let opened = try await service.openSession(

@@ -149,8 +149,8 @@ package final class ArrivalReader: Sendable {
         return bytes
     }
 
-    /// Whether the file or the objects have the bytes of a version: until its task leaves the file, and after the reader's task has
-    /// succeeded with them. The next task that continues the file may begin another version.
+    /// Whether the file or the objects have the bytes of a version: until its task leaves the file, and after the reader's
+    /// task has succeeded with them. The next task that continues the file may begin another version.
     ///
     /// - Throws: ``Cut``.
     private func isReadable(_ version: Int64) throws(Cut) -> Bool {

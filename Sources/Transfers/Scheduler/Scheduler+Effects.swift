@@ -27,8 +27,7 @@ extension Scheduler {
         switch effect {
         case .start(let exchange): start(exchange, flight)
         case .resumeSegments:
-            tellBegin(
-                flight.transfer, ExchangeID(rawValue: 0), offset: flight.transfer.progress.keptOffset)
+            tellBegin(flight.transfer, ExchangeID(rawValue: 0), offset: flight.transfer.progress.keptOffset)
         case .stop(let exchange): engine.stop(exchange)
         case .setMaximumUnrecorded(let exchange, let count): engine.setMaximumUnrecorded(exchange, count)
         case .shorten(let exchange, let end): engine.shorten(exchange, to: end)
@@ -191,7 +190,8 @@ extension Scheduler {
                 outlet.arrivals.pass(
                     from: folder.task(ofPartial: adopted).map { TaskID($0) }, to: transfer.id,
                     version: transfer.progress.version)
-                // The file is missing if an attempt before a crash has adopted it already.
+                // The file is missing if an attempt before a crash has adopted it already. One that cannot be moved is
+                // removed, and the download restarts: no row names the file any more.
                 do { try await folder.move(adopted, to: file) } catch { try await folder.remove(adopted) }
             case .removePartialFile: try await folder.remove(file)
             case .keep(let ranges): try await folder.keep(ranges, of: file)
