@@ -219,6 +219,21 @@ import Testing
         expectProblem(try await scene.api.put("/v1/sets/m", ["layout": "hf-cache"]), 409, "set-has-versions")
     }
 
+    @Test func `A switch is no event of a session that has become invalid`() async throws {
+        let scene = try await Scene()
+        try await scene.makeSet()
+        scene.origin.serve("/a", .text("a"))
+        for name in ["1", "2"] {
+            try await scene.create(name, files: [scene.file("a", at: "/a", ["length": 1])])
+            try await scene.version(name, is: "published")
+        }
+        expect(try await scene.api.post("/v1/sessions/s/finish-tasks-and-invalidate"), 202)
+        _ = try await scene.event("the last event") { $0["type"] == "session.didBecomeInvalid" }
+        expect(try await scene.api.post("/v1/sets/m/current", ["version": "1"]), 200)
+        #expect(try await scene.current() == "1")
+        #expect(try await scene.events().last?["type"] == "session.didBecomeInvalid")
+    }
+
     @Test func `Unneeded versions are removed, and kept ones stay`() async throws {
         let scene = try await Scene()
         try await scene.makeSet("m", ["keep": 1, "grace": 0])

@@ -71,7 +71,12 @@ package struct SetVersionRecord: Sendable {
     /// When another version became current.
     package var replacedAt: Timestamp?
     package var endedAt: Timestamp?
+    /// Whether the destination may show the version, because its pointer has been about to be written.
+    package var mayBeShown = false
     package var revision: Int64
+
+    /// Whether readers may see the version before it is published, so that it cannot be cancelled any more.
+    package var isBeingShown: Bool { mayBeShown && state == .publishing }
 
     package init(
         id: SetVersionID, publicId: String, set: SetID, session: SessionID, sessionIdentifier: String, name: String,

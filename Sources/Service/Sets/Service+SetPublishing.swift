@@ -80,9 +80,11 @@ extension Service {
         }
         let manifestDigest = digest.finish().hexadecimal
         try await outlet?.seal(version, manifestDigest: manifestDigest)
-        // The app may have cancelled the version in the meantime.
-        guard try await store.sets.standing(of: version.id)?.version.state == .publishing else { return }
-        try await outlet?.point(to: version)
+        if let outlet {
+            // The app may have cancelled the version in the meantime. From now on it cannot.
+            guard try await store.sets.note(mayBeShown: true, version.id) else { return }
+            try await outlet.point(to: version)
+        }
         self.outlet.handle(try await store.sets.publish(version.id, manifestDigest: manifestDigest, at: clock.now))
         log.info(
             "set published", ("set", set.name), ("version", version.name), ("files", version.files.total),

@@ -168,8 +168,13 @@ extension Service {
             }
         }
         do {
-            try await outlet(of: set)?.removeAll(
-                keeping: standing.keepsCurrent ? set.current : nil, known: versions)
+            let (outlet, kept) = (try outlet(of: set), standing.keepsCurrent ? set.current : nil)
+            if let kept {
+                for version in versions where version.state != .published && version.mayBeShown {
+                    try await outlet?.withdraw(version, for: [kept])
+                }
+            }
+            try await outlet?.removeAll(keeping: kept, known: versions)
         } catch {
             guard try await store.sets.attempts(of: set.id) >= Self.mostAttempts else { throw error }
             log.error("the files of a deleted set were left", ("set", set.name), ("error", "\(error)"))
@@ -199,7 +204,9 @@ extension Service {
         if !standing.version.state.isInFlight { placedFiles.withLock { $0[id] = nil } }
         guard standing.isReceived else { return try await removeRows(of: id) }
         if standing.isRemoving { return try await remove(standing) }
-        if standing.hasLostSession, standing.version.state.isInFlight { return try await move(id, .cancel) }
+        if standing.hasLostSession, standing.version.state.isInFlight, !standing.version.isBeingShown {
+            return try await move(id, .cancel)
+        }
         switch standing.version.state {
         case .expanding: try await expand(standing)
         case .fetching: try await fetch(standing)
@@ -227,9 +234,15 @@ extension Service {
     private func retire(_ standing: SetVersionStanding) async throws {
         let version = standing.version
         if version.state != .failed, !standing.hasLostSession { try await cancelTasks(of: version) }
-        // Another attempt may take the name.
-        try await outlet(of: standing.set)?.remove(
-            version, but: try await namedVersions(of: standing.set))
+        if let outlet = try outlet(of: standing.set) {
+            let others = try await namedVersions(of: standing.set)
+            if version.mayBeShown {
+                try await outlet.withdraw(version, for: others.filter { $0.state == .published })
+                try await store.sets.note(mayBeShown: false, version.id)
+            }
+            // Another attempt may take the name.
+            try await outlet.remove(version, but: others)
+        }
         let end = (version.endedAt ?? version.createdAt) + Store.Sets.endedRetention
         guard end <= clock.now else {
             return try await store.sets.postpone(version, until: end)

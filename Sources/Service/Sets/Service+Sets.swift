@@ -152,10 +152,10 @@ extension Service {
 
     /// Gives a version up. Repeating it changes nothing.
     ///
-    /// - Throws: ``DomainError/setVersionState(_:)`` if the version has ended otherwise.
+    /// - Throws: ``DomainError/setVersionState(_:)`` if the version has ended otherwise, or readers may see it already.
     package func cancelVersion(_ version: SetVersionID, ifRevision revision: Int64?) async throws -> SetVersionRecord {
         let (cancelled, aftermath) = try await store.sets.handle(
-            .cancel, version, ifRevision: revision, at: clock.now)
+            .cancel, version, ifRevision: revision, isOfApp: true, at: clock.now)
         outlet.handle(aftermath)
         guard cancelled.state == .cancelled else { throw DomainError.setVersionState(cancelled.state) }
         return cancelled

@@ -114,6 +114,20 @@ struct SetOutlet: Sendable {
         }
     }
 
+    /// Shows another version, or none, to readers who may see one that was not published.
+    ///
+    /// - Parameter published: The versions that may be shown instead.
+    func withdraw(_ version: SetVersionRecord, for published: [SetVersionRecord]) async throws {
+        let others = published.filter { layout(of: $0) == layout(of: version) }
+        if let other = others.first(where: { $0.id == set.current?.id }) ?? others.max(by: { $0.id < $1.id }) {
+            return try await point(to: other)
+        }
+        switch place {
+        case .folder(let root, let path): try await folder(root, path, version).removePointer()
+        case .prefix(let prefix): try await prefix.removePointer()
+        }
+    }
+
     /// Removes the files of a version.
     ///
     /// - Parameter others: The versions whose files stay. One of them may have taken the name of a failed version.

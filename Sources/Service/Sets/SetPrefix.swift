@@ -192,11 +192,13 @@ struct SetPrefix: Sendable {
         } while marker != nil
     }
 
+    func removePointer() async throws(BucketFault) { try await client.delete(pointer) }
+
     /// Removes everything that the service placed.
     ///
     /// - Parameter version: The version that stays, with `current.json`.
     func removeAll(keeping version: String?) async throws {
-        if version == nil { try await client.delete(pointer) }
+        if version == nil { try await removePointer() }
         try await sweep(keeping: Set([version].compactMap(\.self)))
     }
 

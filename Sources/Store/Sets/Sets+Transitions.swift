@@ -22,19 +22,36 @@ extension Store.Sets {
 
     /// Applies an event to the state of a version.
     ///
-    /// - Parameter detail: Why the version failed, unless its files did.
+    /// - Parameters:
+    ///   - detail: Why the version failed, unless its files did.
+    ///   - isOfApp: Whether the event has no effect while readers may already see the version.
     /// - Returns: The version, whether or not the event had an effect.
     /// - Throws: ``DomainError/notFound``, ``DomainError/revisionMismatch``.
     package func handle(
         _ event: SetVersionState.Event, _ id: SetVersionID, detail: String? = nil, ifRevision revision: Int64? = nil,
-        at now: Timestamp
+        isOfApp: Bool = false, at now: Timestamp
     ) async throws -> (version: SetVersionRecord, aftermath: Aftermath) {
         try await transact(at: now) { transaction in
             let db = transaction.db
             guard let row = try self.row(id, db), !row.isRemoving else { throw DomainError.notFound }
             if let revision, revision != row.version.revision { throw DomainError.revisionMismatch }
-            try self.apply(event, to: row, detail, transaction)
+            if !isOfApp || !row.version.isBeingShown { try self.apply(event, to: row, detail, transaction) }
             return try self.read(id, db).orNotFound()
+        }
+    }
+
+    /// Records whether the destination may show a version.
+    ///
+    /// - Returns: False if the version is to be shown, but is not being published any more.
+    @discardableResult
+    package func note(mayBeShown: Bool, _ id: SetVersionID) async throws -> Bool {
+        try await database.write { db in
+            guard let row = try self.row(id, db), !mayBeShown || row.version.state == .publishing else { return false }
+            guard row.document.mayBeShown != mayBeShown else { return true }
+            var document = row.document
+            document.mayBeShown = mayBeShown
+            try self.write(document, of: row.version, db)
+            return true
         }
     }
 

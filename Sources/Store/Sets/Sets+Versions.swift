@@ -15,6 +15,7 @@ struct SetVersionDocument: Shape {
     var session = ""
     /// Why the version failed, besides the failures of its files.
     var failure: String?
+    var mayBeShown = false
 
     init() {}
 
@@ -25,6 +26,7 @@ struct SetVersionDocument: Shape {
         members.sparse("position", &position, unless: 0)
         members.member("session", &session)
         members.optional("failure", &failure)
+        members.sparse("mayBeShown", &mayBeShown, unless: false)
     }
 
     static func context(_ publicId: String) -> String { "set/\(publicId)" }
@@ -326,6 +328,7 @@ extension Store.Sets {
             version.source = document.source
             version.commit = document.expansion?.commit
             version.metadata = document.metadata
+            version.mayBeShown = document.mayBeShown
             version.files.total = row.integer("files")
             version.files.fetched = row.integer("fetched_files")
             version.files.reused = row.integer("reused_files")

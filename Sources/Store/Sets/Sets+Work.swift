@@ -197,7 +197,8 @@ extension Store.Sets {
     func tell(
         _ version: SetVersionRecord, _ cause: SetPublication.Cause, _ transaction: Transaction
     ) throws {
-        guard let session = try log(of: version, transaction) else { return }
+        // `didBecomeInvalid` stays the last event of an invalidated session.
+        guard let session = try log(of: version, transaction), session.state.phase != .invalid else { return }
         let publication = SetPublication {
             $0.name = name(of: version.set, transaction.db)
             $0.version = version.name
