@@ -143,6 +143,13 @@ package final class BucketClient: Sendable {
         return answer.head.fields["ETag"]
     }
 
+    /// Writes an object with a block of a content.
+    package func putBlock(_ key: String, _ content: SentBytes, _ terms: ObjectTerms) async throws(BucketFault) {
+        if content.isProven(by: try await put(key, content, terms)) { return }
+        let length = try await object(key)?.length
+        guard length == content.count else { throw .unexpected("The object of a block has another length.") }
+    }
+
     package func delete(_ key: String) async throws(BucketFault) {
         _ = try await send("DELETE", bucket.target(key), .repeatable)
     }

@@ -10,6 +10,24 @@ package enum NodeRole: String, CaseIterable, Sendable {
     case launch
 }
 
+/// The bytes of an unfinished content for which readers wait at a node.
+package struct ArrivingWait: Shape {
+    package var task: Int64 = 0
+    package var offsets: [Int64] = []
+
+    package init() {}
+
+    package init(task: TaskID, offsets: [Int64]) {
+        self.task = task.rawValue
+        self.offsets = offsets
+    }
+
+    package mutating func visit(_ members: inout some MemberVisitor) {
+        members.member("task", &task)
+        members.member("offsets", &offsets)
+    }
+}
+
 /// A node's description for other nodes.
 package struct NodeProfile: Shape, Equatable {
     package var roles: [String] = []
@@ -23,6 +41,10 @@ package struct NodeProfile: Shape, Equatable {
     package var load: Double?
     /// Tasks whose unfinished contents have readers at the node.
     package var reading: [Int64] = []
+    /// The bytes of these contents that readers wait for.
+    package var waits: [ArrivingWait] = []
+    /// The copies of unfinished contents whose files the node has.
+    package var copies: [ArrivingCopy] = []
 
     package init() {}
 
@@ -35,6 +57,8 @@ package struct NodeProfile: Shape, Equatable {
         members.member("maximumTransfers", &maximumTransfers)
         members.optional("load", &load)
         members.sparse("reading", &reading, unless: [])
+        members.sparse("waits", &waits, unless: [])
+        members.sparse("copies", &copies, unless: [])
     }
 }
 

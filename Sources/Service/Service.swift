@@ -70,6 +70,7 @@ package final class Service: Sendable {
     let heldBytes = Locked(0)
     let damagedContents = DamagedContents()
     let setReaders = SetReaders()
+    let arrivalCopies: ArrivalCopies
     /// The files of versions in flight that are at the destination already, by path.
     let placedFiles = Locked<[SetVersionID: [String: ContentDigest]]>([:])
 
@@ -92,6 +93,7 @@ package final class Service: Sendable {
         self.log = log
         let attendance = Attendance(clock: clock, isShared: location.isShared)
         cookies = CookieJars(isShared: location.isShared)
+        arrivalCopies = ArrivalCopies(clock: clock)
         let storeMeters = StoreMeters(metrics)
         self.storeMeters = storeMeters
         store = try Store(
@@ -197,7 +199,10 @@ package final class Service: Sendable {
                 group.addTask { await self.settings.contents?.fetcher.run() }
                 group.addTask { await self.sweepContents() }
                 group.addTask { await self.workOnSets() }
-                if self.store.node != nil { group.addTask { await self.watchNodes() } }
+                if self.isShared {
+                    group.addTask { await self.watchNodes() }
+                    group.addTask { await self.copyArrivals() }
+                }
                 try await group.waitForAll()
             }
         }

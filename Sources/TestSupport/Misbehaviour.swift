@@ -59,6 +59,8 @@ package enum Misbehaviour: Sendable {
     case holdBody(after: Int, Gate)
     /// Sends no byte of the content from the current offset of the closure on.
     case leash(@Sendable () -> Int)
+    /// Sends no byte of the content in the current range of the closure.
+    case withhold(@Sendable () -> Range<Int>)
 
     /// Sends a redirect.
     package static func redirect(_ location: String, status: Int = 302) -> Misbehaviour {

@@ -103,9 +103,12 @@ final class OriginConnection {
             for limit in [plan.cut?.after, plan.stall, plan.holdBody?.after] {
                 if let limit, limit > sent { size = min(size, limit - sent) }
             }
-            if let leash = plan.leash {
-                while leash() <= position { if socket.waitForHangUp(atMost: .milliseconds(1)) { return false } }
-                size = min(size, max(1, leash() - position))
+            if let withheld = plan.withheld {
+                while withheld().contains(position) {
+                    if socket.waitForHangUp(atMost: .milliseconds(1)) { return false }
+                }
+                let start = withheld().lowerBound
+                if start > position { size = min(size, start - position) }
             }
             if let cut = plan.cut, sent >= cut.after { return end(cut.ending) }
             if let stall = plan.stall, sent >= stall { return hang() }
@@ -169,7 +172,7 @@ struct Plan: Sendable {
     var partial: Misbehaviour.PartialLie?
     var gate: Gate?
     var holdBody: (after: Int, gate: Gate)?
-    var leash: (@Sendable () -> Int)?
+    var withheld: (@Sendable () -> Range<Int>)?
 
     init(_ turn: [Misbehaviour]) {
         for misbehaviour in turn {
@@ -196,7 +199,8 @@ struct Plan: Sendable {
             case .become: break
             case .hold(let gate): self.gate = gate
             case .holdBody(let after, let gate): holdBody = (after, gate)
-            case .leash(let limit): leash = limit
+            case .leash(let limit): withheld = { limit()..<Int.max }
+            case .withhold(let range): withheld = range
             }
         }
     }

@@ -12,7 +12,7 @@ final class ServicePeers: Sendable {
 
     private let state: Locked<State>
     private let balancer: CuttingProxy
-    private let bucket: BucketFolder
+    let bucket: BucketFolder
 
     init() async throws {
         let state = Locked(State())

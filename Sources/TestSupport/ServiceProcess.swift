@@ -99,6 +99,9 @@ package final class ServiceProcess: Sendable {
     /// The nodes of the service, this one first.
     package var nodes: [ServiceProcess] { [self] + (peers?.others ?? []) }
 
+    /// The place of the contents of many nodes, unless the test has one of its own.
+    package var contents: BucketFolder? { peers?.bucket }
+
     /// The port of this node.
     package var ownPort: UInt16 { current.withLock { $0?.port ?? 0 } }
 

@@ -87,6 +87,50 @@ struct ClusterTests {
         #expect(scene.origin.requests("/a").count == 1)
     }
 
+    @Test func `An unfinished content in segments is read at each node, first where readers want it`() async throws {
+        let scene = try await Cluster.scene()
+        let (withheld, length) = (Locked(40 << 20..<41 << 20), 80 << 20)
+        let resource = Resource.generated(seed: 3, length: length).with { $0.contentType = "video/mp4" }
+        let bytes = Content.bytes(seed: 3, length: length)
+        scene.origin.serve(
+            "/a", resource,
+            always: [
+                .trickle(size: 64 << 10, pause: .milliseconds(25)), .withhold { withheld.withLock { $0 } },
+            ])
+        try await scene.download("/a", ["segments": 4])
+        func read(_ fields: (String, String)...) async throws -> [FollowedAnswer] {
+            var readers: [FollowedAnswer] = []
+            for node in scene.service.nodes {
+                let request = try await Cluster.api(node).begin(
+                    "GET", "/v1/sessions/s/tasks/1/content?arriving=1", headers: fields + [("Prefer", "wait=60")])
+                readers.append(request.follow())
+            }
+            return readers
+        }
+        let (ends, readers) = (try await read(("Range", "bytes=-1000")), try await read())
+        for reader in ends {
+            let end = try await reader.end()
+            #expect(end.isWhole && end.body == Array(bytes.suffix(1000)))
+        }
+        for reader in readers {
+            let begun = try await reader.bytes(16 << 20)
+            #expect(begun.status == 200 && begun.fields["Content-Length"] == "\(length)")
+            #expect(begun.fields["Content-Type"] == "video/mp4" && begun.body == Array(bytes[..<begun.body.count]))
+        }
+        #expect(scene.origin.requests("/a").contains { $0.fields["Range"]?.hasPrefix("bytes=\(72 << 20)-") == true })
+        #expect(try await scene.task(1)["state"] == "running")
+        withheld.withLock { $0 = 0..<0 }
+        for reader in readers {
+            let whole = try await reader.end()
+            #expect(whole.isWhole && whole.body == bytes)
+        }
+        let store = try #require(scene.service.contents)
+        try await eventually("the content is left alone", within: .seconds(60)) {
+            let (objects, uploads) = (try await store.keys(), try await store.uploads())
+            return objects.count == 1 && uploads == 0
+        }
+    }
+
     @Test func `Other nodes resume the work of a killed node`() async throws {
         let scene = try await Cluster.scene(
             ["--max-transfers", "16"], configuration: ["httpMaximumConnectionsPerHost": 64])

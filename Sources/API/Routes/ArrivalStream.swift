@@ -116,7 +116,7 @@ extension Call {
     private static let notArrived = Problem(
         .contentNotReady,
         "The first byte is not readable yet. Before the end bytes are readable beyond 64 KiB, not if they are for a bucket "
-            + "of the app, and those of a file at the node of the transfer only.", status: 503)
+            + "of the app, and those for a destination on a disk at the node of the transfer only.", status: 503)
 
     /// The client's maximum time to the head of the response: `wait` of `Prefer` (RFC 7240 section 4.3).
     private var preferredWait: Duration {

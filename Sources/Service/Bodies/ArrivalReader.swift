@@ -11,8 +11,9 @@ import Transfers
 /// still has the file after it got its final place, passed to another task or was removed. So the reader needs this node
 /// to have the file.
 ///
-/// A content that is written into the bucket of contents is read from objects, at any node. These have the same bytes
-/// as long as they exist, and the content's object has them afterwards.
+/// A content that is written into the bucket of contents is read from objects, at any node, and so is a copy of a file at
+/// another node (``ArrivalCopies``). These have the same bytes as long as they exist, and the content's object has them
+/// afterwards.
 package final class ArrivalReader: Sendable {
     /// The place of a reader's bytes.
     package enum Place: Sendable {
@@ -97,7 +98,10 @@ package final class ArrivalReader: Sendable {
     /// - Parameter offset: The offset of the first byte that the reader needs: in a segmented download it is fetched next.
     /// - Returns: Whether the task may have ended, or may get its bytes from another task.
     package func wait(for offset: Int64?, until deadline: Int64 = .max) async -> Bool {
+        let source = source
         service.inbox.tell(.wanted(source.task, offset))
+        if let offset { source.arrival.beginWait(for: offset) }
+        defer { if let offset { source.arrival.endWait(for: offset) } }
         let hasNews = await watch.wait(until: min(deadline, service.clock.monotonic() + Self.period))
         return !hasNews || source.arrival.isLeft
     }

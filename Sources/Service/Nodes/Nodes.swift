@@ -73,6 +73,17 @@ package final class Nodes: Sendable {
         }
     }
 
+    /// The objects of an unfinished content, with those into which another node has copied its file.
+    ///
+    /// Only copies of the stored version by the node with the file count: others may be of a process that has lost its
+    /// claim.
+    func withCopy(_ task: TaskID, _ objects: ArrivingObjects) -> ArrivingObjects {
+        guard let file = objects.file else { return objects }
+        let copies = state.withLock { state in state.records.first { $0.id == file.node }?.profile.copies }
+        let copy = copies?.first { $0.task == task.rawValue && $0.version == file.version }
+        return copy.map(objects.copied) ?? objects
+    }
+
     func drain() { state.withLock { $0.isDraining = true } }
 
     /// Whether the keeper's work that this node has begun may continue.

@@ -62,9 +62,7 @@ extension Service {
             (look.transferring, look.hasOthers) = (nodes.transferring, nodes.hasOthers)
             inbox.tell(.nodes(transferring: look.transferring, hasOthers: look.hasOthers))
         }
-        for record in records where record.id != own {
-            for task in record.profile.reading { inbox.tell(.wanted(TaskID(task), nil)) }
-        }
+        noteReaders(records.filter { $0.id != own })
         let committed = Dictionary(
             uniqueKeysWithValues: records.lazy.filter { $0.id != own }.map { ($0.id, $0.committed) })
         let read = Set(outlet.arrivals.changes.keys)
@@ -74,13 +72,33 @@ extension Service {
         (look.committed, look.read) = (committed, read)
     }
 
+    /// Makes the bytes of unfinished contents readable that have readers at other nodes.
+    private func noteReaders(_ others: [NodeRecord]) {
+        var offsets: [TaskID: [Int64]] = [:]
+        for profile in others.map(\.profile) {
+            for task in profile.reading where offsets.updateValue([], forKey: TaskID(task)) == nil {
+                inbox.tell(.wanted(TaskID(task), nil))
+            }
+        }
+        for wait in others.flatMap(\.profile.waits) {
+            offsets[TaskID(wait.task), default: []] += wait.offsets
+        }
+        guard settings.contents != nil else { return }
+        let changed = arrivalCopies.note(offsets, at: clock.monotonic()) { task in
+            outlet.arrivals.content(of: task)?.objects.isEmpty == true
+        }
+        for task in changed { outlet.arrivals.changes.signal(task) }
+    }
+
     /// Stores this node's profile if it has changed, at most once per period.
     private func describe(_ look: inout Look) async throws {
         let now = clock.monotonic()
         let profile = profile
         let isDue = look.describedAt == .min || now >= look.describedAt + Self.profilePeriod
-        let hasReaders = profile.reading != look.profile.reading
-        guard isDue || hasReaders, profile != look.profile else { return }
+        let known = look.profile
+        let isUrgent =
+            profile.reading != known.reading || profile.waits != known.waits || profile.copies != known.copies
+        guard isDue || isUrgent, profile != known else { return }
         try await store.nodes.describe(profile)
         (look.profile, look.describedAt) = (profile, now)
     }
@@ -109,10 +127,12 @@ extension Service {
             hub.tasks.signal(task)
             outlet.arrivals.completed(task)
         }
-        for (task, objects) in news.arriving where look.arriving[task] != objects {
+        let arriving = Dictionary(
+            uniqueKeysWithValues: news.arriving.map { ($0.key, nodes.withCopy($0.key, $0.value)) })
+        for (task, objects) in arriving where look.arriving[task] != objects {
             outlet.arrivals.note(objects.content, objects.response, of: task)
         }
-        look.arriving = news.arriving
+        look.arriving = arriving
         // Cancelled, suspended or changed at another node.
         let decided = transfers.keys.filter { !news.transferring.contains($0) }
         outlet.stop(decided)
@@ -177,8 +197,13 @@ extension Service {
         profile.transfersRunning = live.count
         profile.load = conditions.load
         if settings.contents != nil {
-            let tasks = outlet.arrivals.changes.keys.map(\.rawValue).sorted()
-            profile.reading = Array(tasks.prefix(Self.mostRead))
+            // A copy has a reader here, too.
+            let tasks = outlet.arrivals.changes.keys.filter { !arrivalCopies.isCopied($0) }
+                .sorted { $0.rawValue < $1.rawValue }.prefix(Self.mostRead)
+            profile.reading = tasks.map(\.rawValue)
+            profile.waits = tasks.map { ArrivingWait(task: $0, offsets: outlet.arrivals.waits(of: $0)) }
+                .filter { !$0.offsets.isEmpty }
+            profile.copies = arrivalCopies.published
         }
         return profile
     }

@@ -42,13 +42,29 @@ package struct News: Sendable {
 /// The objects with the bytes of an unfinished content.
 package struct ArrivingObjects: Hashable, Sendable {
     /// `nil` if no byte can be read.
-    package let content: ArrivingContent?
-    package let response: TaskResponse?
+    package private(set) var content: ArrivingContent?
+    package private(set) var response: TaskResponse?
+    /// The node with the file, and the version of its bytes, if a file has them.
+    package let file: File?
+
+    package struct File: Hashable, Sendable {
+        package let node: String?
+        package let version: Int64
+    }
 
     fileprivate init(_ progress: TaskProgress) {
         let content = ArrivingContent(progress)
-        self.content = content?.objects.isEmpty == false ? content : nil
+        let isInObjects = content?.objects.isEmpty == false
+        self.content = isInObjects ? content : nil
         response = progress.kept.parts?.readable?.response
+        file = isInObjects ? nil : content.map { File(node: progress.node, version: $0.version) }
+    }
+
+    /// The same with the bytes of a file that its node has copied into objects.
+    package func copied(_ copy: ArrivingCopy) -> ArrivingObjects {
+        var objects = self
+        (objects.content, objects.response) = (copy.content, copy.response)
+        return objects
     }
 }
 

@@ -1,6 +1,6 @@
 package import Base
 package import Buckets
-import Core
+package import Core
 import Formats
 import Store
 package import TransferEngine
@@ -30,7 +30,7 @@ package struct ContentsBucket: Sendable {
     }
 
     /// A key that was never used.
-    func newKey(of task: TaskID) -> String { newKey("contents", "\(task.rawValue)") }
+    package func newKey(of task: TaskID) -> String { newKey("contents", "\(task.rawValue)") }
 
     package func newKey(ofBody publicId: String) -> String { newKey("bodies", publicId) }
 

@@ -9,7 +9,8 @@ import TransferEngine
 /// So many large bodies are being received that there is no memory for another one.
 package struct TooManyBodies: Error {}
 
-/// The number of bodies being written into the bucket of contents, each of which has a part in memory.
+/// The bodies being written into the bucket of contents, each of which has a part in memory, and the rows of uploads that
+/// no task continues.
 package final class BodyWriters: Sendable {
     /// With parts of 8 MiB, 512 MiB.
     static let most = 64
@@ -24,13 +25,13 @@ package final class BodyWriters: Sendable {
         /// Has the row of the permit's upload renewed.
         func keep(row: Int64) {
             self.row.withLock { $0 = row }
-            writers.state.withLock { _ = $0.rows.insert(row) }
+            writers.keep(row: row)
         }
 
         /// Stops renewing the row, which then expires at its stored time.
         func letGo() {
             guard let row = row.withLock({ $0.take() }) else { return }
-            writers.state.withLock { _ = $0.rows.remove(row) }
+            writers.forget(row: row)
         }
 
         deinit {
@@ -57,6 +58,11 @@ package final class BodyWriters: Sendable {
         guard isFree else { throw TooManyBodies() }
         return Permit(self)
     }
+
+    /// Has the row of a copy of an unfinished content renewed, which has no permit: its memory is granted for each block.
+    package func keep(row: Int64) { state.withLock { _ = $0.rows.insert(row) } }
+
+    package func forget(row: Int64) { state.withLock { _ = $0.rows.remove(row) } }
 
     /// Rows of the uploads in flight.
     package var rows: [Int64] { state.withLock { Array($0.rows) } }

@@ -8,6 +8,8 @@ package final class Arrival: Sendable {
         var content: ArrivingContent?
         var response: TaskResponse?
         var isOver = false
+        /// The number of readers here that wait for the byte at an offset.
+        var waits: [Int64: Int] = [:]
     }
 
     private let state = Locked(State())
@@ -42,6 +44,21 @@ package final class Arrival: Sendable {
 
     /// Whether readers have been shown neither bytes nor a response.
     var isBlank: Bool { state.withLock { $0.content == nil && $0.response == nil } }
+
+    /// The most offsets that are reported to other nodes.
+    private static let mostWaits = 16
+
+    /// The lowest offsets of bytes for which readers here wait.
+    var waits: [Int64] { state.withLock { Array($0.waits.keys.sorted().prefix(Self.mostWaits)) } }
+
+    package func beginWait(for offset: Int64) { state.withLock { $0.waits[offset, default: 0] += 1 } }
+
+    package func endWait(for offset: Int64) {
+        state.withLock { state in
+            let others = (state.waits[offset] ?? 1) - 1
+            state.waits[offset] = others > 0 ? others : nil
+        }
+    }
 
     fileprivate func note(_ content: ArrivingContent?, _ response: TaskResponse?) {
         state.withLock {
@@ -86,6 +103,12 @@ package final class Arrivals: Sendable {
             return arrival
         }
     }
+
+    /// The bytes of a task that can be read here before it is completed, if it is transferred or read here.
+    package func content(of task: TaskID) -> ArrivingContent? { state.withLock { $0.entries[task]?.arrival }?.content }
+
+    /// The offsets of bytes for which readers of a task wait here.
+    package func waits(of task: TaskID) -> [Int64] { state.withLock { $0.entries[task]?.arrival }?.waits ?? [] }
 
     /// - Parameter response: `nil` for the same one as before.
     package func note(_ content: ArrivingContent?, _ response: TaskResponse? = nil, of task: TaskID) {
