@@ -4,7 +4,7 @@ package func inLanes<Element: Sendable>(
     _ body: @escaping @Sendable (Element) async throws -> Void
 ) async throws {
     let elements = Array(elements)
-    try await withThrowingTaskGroup(of: Void.self) { group in
+    try await withThrowingDiscardingTaskGroup { group in
         for lane in 0..<min(width, elements.count) {
             group.addTask {
                 for index in stride(from: lane, to: elements.count, by: width) {
@@ -13,6 +13,5 @@ package func inLanes<Element: Sendable>(
                 }
             }
         }
-        try await group.waitForAll()
     }
 }

@@ -184,10 +184,10 @@ package final class Service: Sendable {
         }
     }
 
-    /// Runs scheduler, relauncher, janitor and the other loops until it is cancelled.
+    /// Runs scheduler, relauncher, janitor and the other loops until it is cancelled, or one of them fails.
     package func run() async throws {
         try await Store.loop {
-            try await withThrowingTaskGroup { group in
+            try await withThrowingDiscardingTaskGroup { group in
                 group.addTask { try await self.scheduler.run() }
                 group.addTask { try await self.watchLaunchTimes() }
                 group.addTask { await self.watchStalls() }
@@ -203,7 +203,6 @@ package final class Service: Sendable {
                     group.addTask { await self.watchNodes() }
                     group.addTask { await self.copyArrivals() }
                 }
-                try await group.waitForAll()
             }
         }
     }

@@ -81,6 +81,9 @@ final class ServiceStage: Sendable {
         try result.get()
     }
 
+    /// A service whose loops do not run.
+    static func idle() async throws -> ServiceStage { try await ServiceStage(folder: TemporaryFolder()) }
+
     /// A service that runs until it is stopped, or until the stage is released.
     static func start(
         folder: TemporaryFolder = TemporaryFolder(), origin: OriginServer? = nil,

@@ -25,6 +25,9 @@ struct UnreadableStoreTests {
             name: "body", hide: "ALTER TABLE body RENAME TO away", show: "ALTER TABLE away RENAME TO body")
         static let event = Table(
             name: "event", hide: "ALTER TABLE event RENAME TO away", show: "ALTER TABLE away RENAME TO event")
+        static let uselessFile = Table(
+            name: "useless_file", hide: "ALTER TABLE useless_file RENAME TO away",
+            show: "ALTER TABLE away RENAME TO useless_file")
         static let cache = Table(
             name: "cache", hide: "ALTER TABLE cache RENAME TO away", show: "ALTER TABLE away RENAME TO cache")
     }
@@ -49,6 +52,20 @@ struct UnreadableStoreTests {
             let upload = try await stage.completed(stage.create(order, in: session)[0])
             #expect(upload.outcome == .succeeded)
         }
+    }
+
+    @Test func `A loop that cannot begin ends the service`() async throws {
+        let stage = try await ServiceStage.idle()
+        let service = stage.service
+        try await Self.execute(Table.uselessFile.hide, stage)
+        let hasFailed = Locked(false)
+        let loops = Task {
+            defer { hasFailed.withLock { $0 = true } }
+            try await service.run()
+        }
+        try await eventually("the service ends") { hasFailed.withLock { $0 } }
+        await #expect(throws: (any Error).self) { try await loops.value }
+        service.close()
     }
 
     @Test func `The bytes of a draft stay while the store cannot tell their number`() async throws {

@@ -101,10 +101,9 @@ final class Life: @unchecked Sendable {
         self.launches = launches
         state = .serving
         trace.note("machine \(machine) serves")
-        try await withThrowingTaskGroup { group in
+        try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await service.run() }
             group.addTask { try await launches.run() }
-            try await group.waitForAll()
         }
     }
 

@@ -106,7 +106,7 @@ struct SetDownload {
                 if index >= Self.width { try await group.next() }
                 group.addTask { try await save(file, set, manifest.versionId, progress) }
             }
-            try await group.waitForAll()
+            for try await _ in group {}
         }
         call.output.note("\(progress.saved) of \(manifest.files.count) saved in \(LocalFiles.relative(folder))")
         if progress.saved < manifest.files.count { throw Failure.silent(1) }

@@ -1,0 +1,16 @@
+import Base
+import Testing
+
+@Suite struct LanesTests {
+    private struct Fault: Error {}
+
+    @Test(.timeLimit(.minutes(1)))
+    func `The first error cancels the other lanes`() async {
+        await #expect(throws: Fault.self) {
+            try await inLanes([0, 1, 2, 3], 2) { element in
+                if element == 0 { throw Fault() }
+                try await Task.sleep(for: .seconds(3600))
+            }
+        }
+    }
+}
