@@ -43,8 +43,10 @@ extension Client {
             task.resources.append(resource)
             changes.request = TransferRequest(url: resource.url, method: "GET")
             changes.origin = "http://o\(resource.origin).test"
-        } else {
+        } else if Dice.extras.chance(500) {
             changes.priority = dice.pick([0, 0.3, 1])
+        } else {
+            changes.earliestBeginDate = .some(world.clock + .milliseconds(Int64(dice.below(20_000))))
         }
         let given = changes
         do {
@@ -214,12 +216,46 @@ extension Client {
         }
     }
 
+    /// Starts a fetch, changes its interval, or redelivers a launch.
+    func actOnLaunches() async throws {
+        let (app, extras, choice) = (world.app, Dice.extras, Dice.extras.below(4))
+        let launch = world.receiver.launches.keys.sorted().randomElement(using: extras)
+        do {
+            let name: String? = try await world.call(of: app) { _, launches in
+                switch choice {
+                case 0: return try await launches.setRefreshInterval(.minimum, of: app).why
+                case 1: return try await launches.simulateFetch(of: app).launchId
+                default:
+                    guard let launch else { return nil }
+                    return try await launches.redeliver(launch, app: app).launchId
+                }
+            }
+            trace.note("client \(number) launches \(choice): \(name ?? "")")
+            trace.met("launches \(choice)")
+        } catch is Life.Lost {} catch is DomainError {} catch let error as SQLError where world.mayFail(error) {}
+    }
+
+    /// Ends the background refresh.
+    func endFetches() async throws {
+        let app = world.app
+        while true {
+            do {
+                _ = try await world.call(of: app) { _, launches in try await launches.setRefreshInterval(.never, of: app) }
+                return
+            } catch is Life.Lost {} catch let error as SQLError where world.mayFail(error) {}
+            await world.simulator.pause(100)
+        }
+    }
+
     func handleLaunch() async throws {
         guard let launch = world.receiver.take() else { return }
         let app = world.app
         do {
+            let result = Dice.extras.pick(BackgroundRefresh.Result.allCases)
             _ = try await world.call(of: app) { _, launches in
-                try await launches.answer(launch, app: app, with: .completed(through: nil), epoch: nil)
+                let isFetch = try await launches.launch(launch, app: app).kind == .performFetch
+                return try await launches.answer(
+                    launch, app: app, with: isFetch ? .fetched(result) : .completed(through: nil), epoch: nil)
             }
             trace.met("launch completed")
         } catch is Life.Lost {} catch is DomainError {} catch let error as SQLError where world.mayFail(error) {}

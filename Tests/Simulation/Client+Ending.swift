@@ -43,6 +43,7 @@ extension Client {
         for task in placed { try await examine(task) }
         for task in tasks where task.order.specification.destination == nil { try await examine(task) }
         if plan.has(.sets) { try await finishSet() }
+        if plan.has(.fetches) { try await endFetches() }
         var known: Int64
         repeat {
             known = log.last

@@ -27,6 +27,8 @@ extension Client {
         let version: Int64
         let offset: Int64
         let bytes: [UInt8]
+        /// Whether the bytes are of a copy that another node has made of its file.
+        let isCopied: Bool
     }
 
     /// Reads pieces of a content in its order, and waits for each.
@@ -44,8 +46,12 @@ extension Client {
                 if let place, next > end {
                     let range = max(end, next - 100_000)..<next
                     let bytes = try await reader.read(place, range, of: version)
-                    if !bytes.isEmpty { pieces.append(Piece(version: version, offset: range.lowerBound, bytes: bytes)) }
-                    if !bytes.isEmpty { end = next }
+                    if !bytes.isEmpty {
+                        let isCopied = if case .objects = place { found.specification.mayComeInSegments } else { false }
+                        pieces.append(
+                            Piece(version: version, offset: range.lowerBound, bytes: bytes, isCopied: isCopied))
+                        end = next
+                    }
                 }
             }
             _ = await reader.wait(for: end, until: deadline)
@@ -64,6 +70,7 @@ extension Client {
         }
         task.arrived[piece.version] = known
         trace.met(plan.has(.objects) ? "arriving bytes compared, with a bucket" : "arriving bytes compared")
+        if piece.isCopied { trace.met("copied bytes compared") }
     }
 
     /// Checks that the bytes of a succeeded task are those that readers have seen of their version.

@@ -130,7 +130,8 @@ final class Client: @unchecked Sendable {
         if plan.has(.sharing), Dice.stores.chance(20) { try await emptyCache() }
         if plan.has(.sets), Dice.stores.chance(300) { return try await actOnSet() }
         let known = tasks.filter { $0.number != nil }
-        switch dice.below(18) {
+        if plan.has(.fetches), Dice.extras.chance(100) { return try await actOnLaunches() }
+        switch dice.below(19) {
         case 0, 1, 2, 3: if lastTask < plan.tasks { try await create() }
         case 4: if plan.has(.commands), let task = known.randomElement(using: dice) { try await cancel(task) }
         case 5:

@@ -56,6 +56,12 @@ final class Origins: @unchecked Sendable {
         return known
     }
 
+    /// Whether the transfer of the requested resource crashes the program.
+    func isPoisonous(_ request: Request) -> Bool {
+        guard simulator.plan.has(.poisons), !network.isCalm, let resource = resource(of: request) else { return false }
+        return resource.number % 4 == 0 && Dice.extras.chance(700)
+    }
+
     // MARK: Responses
 
     private func resource(of request: Request) -> Resource? {

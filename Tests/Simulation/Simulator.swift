@@ -173,6 +173,7 @@ struct Dice: RandomNumberGenerator {
     static let database = Dice(csim_database)
     static let readers = Dice(csim_readers)
     static let reads = Dice(csim_reads)
+    static let extras = Dice(csim_extras)
 
     private init(_ stream: csim_stream) { self.stream = Int32(stream.rawValue) }
 

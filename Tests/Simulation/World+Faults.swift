@@ -79,6 +79,14 @@ extension World {
         }
     }
 
+    /// Crashes the program soon after its request, with a fatal signal.
+    func poison(_ machine: Int32) {
+        trace.note("machine \(machine) is poisoned")
+        trace.met("poison")
+        poisoned.insert(machine)
+        csim_plan_crash(machine, csim_kill, Int64(Dice.extras.below(40)))
+    }
+
     private func pauseMachines() {
         let dice = Dice.database
         repeatedly(after: 500...20_000, dice) { [self] next in

@@ -60,6 +60,7 @@ final class World: @unchecked Sendable {
             } else if connection.address & 0x200 != 0 {
                 objects.serve(request, connection)
             } else {
+                if origins.isPoisonous(request) { poison(connection.machine) }
                 origins.serve(request, connection)
             }
         }
@@ -298,6 +299,8 @@ final class World: @unchecked Sendable {
 
     /// Machines that never return: another one has their node, or none.
     private var lost: Set<Int32> = []
+    /// Machines whose program is about to crash by the transfer of a task.
+    var poisoned: Set<Int32> = []
     /// When each machine began its last pause.
     var pausedAt: [Int32: Int64] = [:]
 
@@ -310,7 +313,10 @@ final class World: @unchecked Sendable {
         let disk = "\(folder)/\(machine)/"
         trace.note("life \(dead.number) of machine \(machine) ends after \(csim_disk_calls_made()) calls")
         trace.met("crash")
-        if isTroubled, plan.has(.fatalSignals), Dice.plan.chance(400) { leaveCrashMarker(in: "\(disk)\(number)/data") }
+        let isPoisoned = poisoned.remove(machine) != nil
+        if isPoisoned || isTroubled && plan.has(.fatalSignals) && Dice.plan.chance(400) {
+            leaveCrashMarker(in: "\(disk)\(number)/data")
+        }
         if dead.wasFenced { objects.forget(writtenBy: machine, since: pausedAt[machine] ?? .max) }
         graves.append(dead)
         simulator.drop(dead.lane)

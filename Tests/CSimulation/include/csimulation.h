@@ -20,6 +20,7 @@ enum csim_stream {
     csim_database,   // the server of a shared store
     csim_readers,    // readers of unfinished contents
     csim_reads,      // which reads of files fail
+    csim_extras,     // fetches, and tasks that crash the program
     csim_streams
 };
 
