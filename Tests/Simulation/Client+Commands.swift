@@ -240,7 +240,9 @@ extension Client {
         let app = world.app
         while true {
             do {
-                _ = try await world.call(of: app) { _, launches in try await launches.setRefreshInterval(.never, of: app) }
+                _ = try await world.call(of: app) { _, launches in
+                    try await launches.setRefreshInterval(.never, of: app)
+                }
                 return
             } catch is Life.Lost {} catch let error as SQLError where world.mayFail(error) {}
             await world.simulator.pause(100)
