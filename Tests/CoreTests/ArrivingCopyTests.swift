@@ -46,6 +46,15 @@ import Testing
         #expect(copy.next(for: [1 << 39], { _ in 1 << 40 })?.contains(1 << 39) == true)
     }
 
+    @Test func `Of a content of unknown length whole blocks are copied`() {
+        var copy = ArrivingCopy(of: TaskID(7), version: 3, total: nil, key: "k", nil)
+        let end = 20 * Self.mebibyte + 5
+        while let next = copy.next(for: [0], { max($0, end) }) { copy.add(next) }
+        #expect(copy.copied.ranges == [0..<16 * Self.mebibyte] && copy.content.total == nil)
+        #expect(copy.content.end(from: 0) == 16 * Self.mebibyte && copy.content.objects.count == 2)
+        #expect(copy.next(for: [1 << 53], { max($0, end) }) == nil)
+    }
+
     @Test func `The missing blocks of readers are fetched from their starts`() {
         let copy = Self.copy([0..<8])
         #expect(copy.missing(for: [0, 9, 99].map { $0 * Self.mebibyte }) == [8, 96].map { $0 * Self.mebibyte })

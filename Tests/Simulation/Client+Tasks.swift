@@ -16,7 +16,7 @@ extension Client {
         let count = min(plan.tasks - lastTask, dice.chance(200) ? 1 + dice.below(4) : 1)
         let made = (0..<count).map { _ in makeTask() }
         tasks += made
-        for task in made where task.isDownload && Dice.readers.chance(150) {
+        for task in made where task.isDownload && (Dice.readers.chance(150) || plan.has(.longReads)) {
             world.begin { try await self.followArriving(task) }
         }
         let orders = made.map(\.order)
@@ -68,7 +68,8 @@ extension Client {
         if isUpload {
             body = Resource.bytes(seed: -lastTask - 100 * number, count: dice.pick([0, 10, 5000, 60_000]))
         } else {
-            if resource.length > 1_000_000, dice.chance(500) { specification.segments = .count(3) }
+            let isLong = resource.length > 1_000_000
+            if isLong, dice.chance(plan.has(.longReads) ? 800 : 500) { specification.segments = .count(3) }
             if dice.chance(100) {
                 expectsOther = dice.chance(300)
                 let first = Resource.Representation(version: 1, variant: resource.variant(variant))

@@ -115,6 +115,8 @@ final class Client: @unchecked Sendable {
         // Long resources are longer with a bucket, and the nodes divide the bandwidth.
         let bandwidths: [Int64] = plan.has(.objects) ? [200_000, 2_000_000] : [20_000, 200_000]
         if dice.chance(100) { configuration.bandwidthLimit = dice.pick(bandwidths) }
+        // Readers have time.
+        if plan.has(.longReads) { configuration.bandwidthLimit = 6_000_000 }
         if dice.chance(200) { configuration.authenticationChallenges = .performDefaultHandling }
         if dice.chance(100) { configuration.stallInterval = 5 }
         if plan.has(.sharing) { configuration.requestCachePolicy = Dice.stores.pick(CachePolicy.allCases) }

@@ -14,6 +14,9 @@ final class Origins: @unchecked Sendable {
     /// Requests in flight.
     private(set) var answering = 0
 
+    /// The long resources of runs with readers of long contents.
+    private static let fewLong = 4
+
     static let user = "user", password = "secret"
 
     init(_ simulator: Simulator, _ network: Network) {
@@ -29,9 +32,11 @@ final class Origins: @unchecked Sendable {
         let length = dice.pick([0, 1, 900, 4096, 30_000, 65_536, 65_537, 100_000, 200_000, 300_001])
         // Parts in the bucket have 8 MiB.
         let (isLong, more) = simulator.plan.has(.objects) ? (dice.chance(30), 13_000_000) : (dice.chance(25), 4_000_000)
+        let isOneOfFew = simulator.plan.has(.longReads) && resources.count { $0.length > 1_000_000 } < Self.fewLong
         let odd = simulator.plan.has(.validators) && dice.chance(400)
+        let longLength = isOneOfFew ? 17_000_000 + dice.below(8_000_000) : 5_000_000 + dice.below(more)
         let resource = Resource(
-            resources.count, length: isLong ? 5_000_000 + dice.below(more) : length, origin: 1 + dice.below(3),
+            resources.count, length: isLong || isOneOfFew ? longLength : length, origin: 1 + dice.below(3),
             validator: odd ? dice.pick([.weak, .date, .none]) : .etag, acceptsRanges: !(odd && dice.chance(300)),
             isGuarded: simulator.plan.has(.challenges) && dice.chance(200))
         if simulator.plan.has(.sharing) {

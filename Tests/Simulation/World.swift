@@ -114,7 +114,7 @@ final class World: @unchecked Sendable {
     }
 
     /// The time for a long resource at a node's share of a bandwidth, in milliseconds.
-    static func longestTime(at limit: Int64, _ plan: Plan) -> Int64 { 18_000_000 * 1000 * Int64(plan.machines) / limit }
+    static func longestTime(at limit: Int64, _ plan: Plan) -> Int64 { 25_000_000 * 1000 * Int64(plan.machines) / limit }
 
     /// Calls a present life of the program.
     func call<Value: Sendable>(

@@ -11,6 +11,8 @@ package struct ArrivingCopy: Shape {
     package var task: Int64 = 0
     /// The version of the bytes.
     package var version: Int64 = 0
+    /// The length of the whole content, if the origin announced it.
+    package var total: Int64?
     /// The objects' keys begin with it.
     package var key = ""
     package var copied = SegmentRecord()
@@ -20,11 +22,12 @@ package struct ArrivingCopy: Shape {
 
     package init() {}
 
-    package init(of task: TaskID, version: Int64, total: Int64, key: String, _ response: TaskResponse?) {
+    package init(of task: TaskID, version: Int64, total: Int64?, key: String, _ response: TaskResponse?) {
         self.task = task.rawValue
         self.version = version
+        self.total = total
         self.key = key
-        copied = SegmentRecord(total: total)
+        copied = SegmentRecord(total: total ?? .max)
         mediaType = (response?.headers["Content-Type"] ?? response?.mimeType).flatMap(Self.short)
         filename = response?.suggestedFilename.flatMap(Self.short)
     }
@@ -34,6 +37,7 @@ package struct ArrivingCopy: Shape {
     package mutating func visit(_ members: inout some MemberVisitor) {
         members.member("task", &task)
         members.member("version", &version)
+        members.optional("total", &total)
         members.member("key", &key)
         members.member("copied", &copied)
         members.optional("mediaType", &mediaType)
@@ -42,7 +46,8 @@ package struct ArrivingCopy: Shape {
 
     // MARK: Blocks
 
-    private var plan: PartPlan { PartPlan(expected: copied.total) }
+    /// Blocks of a content of unknown length do not grow.
+    private var plan: PartPlan { PartPlan(expected: total ?? 0) }
 
     /// The number of the block with a byte, counted from 1.
     private func number(at offset: Int64) -> Int { Int(offset / plan.length(ofPart: 1)) + 1 }
@@ -97,7 +102,7 @@ package struct ArrivingCopy: Shape {
             return StoredObject(key: self.key(of: block), length: Int64(block.count))
         }
         return ArrivingContent(
-            version: version, total: copied.total, copied.ranges, in: copied.held.isEmpty ? [] : objects)
+            version: version, total: total, copied.ranges, in: copied.held.isEmpty ? [] : objects)
     }
 
     /// The origin's response, as far as readers receive it.

@@ -101,11 +101,12 @@ extension Service {
         do {
             let task = try await store.tasks.read(id)
             let reader = arrivalReader(of: task)
-            if !task.specification.movesContent, let content = reader.content(of: task), let total = content.total,
+            if !task.specification.movesContent, let content = reader.content(of: task),
                 let place = try await reader.open(content)
             {
                 let copy = ArrivingCopy(
-                    of: id, version: content.version, total: total, key: contents.newKey(of: id), reader.response)
+                    of: id, version: content.version, total: content.total, key: contents.newKey(of: id),
+                    reader.response)
                 let source = Source(app: task.app.rawValue, reader: reader, place: place)
                 return try await write(copy, of: source, contents)
             }
