@@ -25,6 +25,12 @@ final class Network: @unchecked Sendable {
         fileprivate var hasContinued = false
         /// The server's state of the connection.
         var requests = 0
+        /// The number of the upload that the current request belongs to.
+        var upload: Int?
+        /// The bytes of the current request's body soon after which the connection breaks.
+        var cut: Int?
+        /// Receives the beginning of a body whose connection breaks.
+        var keep: (([UInt8]) -> Void)?
 
         fileprivate init(_ raw: csim_connection) {
             self.raw = raw
@@ -38,8 +44,8 @@ final class Network: @unchecked Sendable {
     private var seen: UInt64 = 0
     /// Responds to a request.
     var serve: (Request, Connection) -> Void = { _, _ in }
-    /// Reads the head of a request before its body. Returns whether the body is accepted.
-    var preview: (Request, Connection) -> Bool = { _, _ in true }
+    /// Reads the head of a request before its body.
+    var preview: (Request, Connection) -> Void = { _, _ in }
     var isCalm = false
 
     private var plan: Plan { simulator.plan }
@@ -139,7 +145,7 @@ final class Network: @unchecked Sendable {
             })
         if !connection.hasContinued {
             connection.hasContinued = true
-            guard preview(request, connection) else { return }
+            preview(request, connection)
             if request.header("expect") != nil { send("HTTP/1.1 100 Continue\r\n\r\n", on: connection) }
         }
         let bodyStart = end + 4
@@ -149,7 +155,13 @@ final class Network: @unchecked Sendable {
             connection.received.removeFirst(next)
         } else {
             let length = request.header("content-length").flatMap { Int($0) } ?? 0
+            if let cut = connection.cut, connection.received.count >= bodyStart + cut {
+                connection.isAnswering = true
+                // An informational response is sent before.
+                return simulator.after(dice.between(1, 60)) { [self] in close(connection, resets: true) }
+            }
             guard connection.received.count >= bodyStart + length else { return }
+            (connection.cut, connection.keep) = (nil, nil)
             request.body = Array(connection.received[bodyStart..<(bodyStart + length)])
             connection.received.removeFirst(bodyStart + length)
         }
@@ -208,12 +220,23 @@ final class Network: @unchecked Sendable {
     private func close(_ connection: Connection, resets: Bool = false) {
         guard connection.isOpen else { return }
         connection.isOpen = false
+        keepBody(connection)
         csim_hang_up(&connection.raw, resets ? 1 : 0)
+    }
+
+    private func keepBody(_ connection: Connection) {
+        guard let keep = connection.keep, let end = headEnd(connection.received) else { return }
+        connection.keep = nil
+        let body = connection.received[(end + 4)...]
+        keep(Array(connection.cut.map { body.prefix($0) } ?? body))
     }
 
     /// The program of a machine has crashed, and its descriptors are closed.
     func drop(_ machine: Int32) {
-        for connection in connections where connection.raw.machine == machine { connection.isOpen = false }
+        for connection in connections where connection.raw.machine == machine {
+            connection.isOpen = false
+            keepBody(connection)
+        }
         connections.removeAll { !$0.isOpen }
     }
 }

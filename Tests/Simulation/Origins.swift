@@ -13,6 +13,7 @@ final class Origins: @unchecked Sendable {
     private var trace: Trace { simulator.trace }
     /// Requests in flight.
     private(set) var answering = 0
+    private let uploads: UploadHost
 
     /// The long resources of runs with readers of long contents.
     private static let fewLong = 4
@@ -22,6 +23,7 @@ final class Origins: @unchecked Sendable {
     init(_ simulator: Simulator, _ network: Network) {
         self.simulator = simulator
         self.network = network
+        uploads = UploadHost(simulator, network)
     }
 
     private func has(_ fault: Plan.Fault, _ permille: Int) -> Bool {
@@ -77,16 +79,28 @@ final class Origins: @unchecked Sendable {
         return resources[number]
     }
 
+    /// Reads the head of a request before its body.
+    func preview(_ request: Request, _ connection: Network.Connection) {
+        if uploads.owns(request) { return uploads.preview(request, on: connection) }
+        guard request.method != "GET", let resource = resource(of: request) else { return }
+        uploads.begin(request, at: resource, on: connection)
+    }
+
     func serve(_ request: Request, _ connection: Network.Connection) {
         let range = request.header("range") ?? ""
         trace.note("origin \(request.method) \(request.target) \(range) \(request.body.count)")
+        if uploads.owns(request) { return uploads.serve(request, connection) }
         guard let resource = resource(of: request) else { return answer(404, body: [], on: connection) }
         if request.method == "PUT" || request.method == "POST" { resource.received.append(request.body) }
+        let fields = uploads.completed(request, on: connection)
         let delay = has(.slowness, 300) ? dice.between(100, 8000) : dice.between(0.2, 20)
-        simulator.after(delay) { [self] in respond(request, resource, connection) }
+        simulator.after(delay) { [self] in respond(request, resource, fields, connection) }
     }
 
-    private func respond(_ request: Request, _ resource: Resource, _ connection: Network.Connection) {
+    /// - Parameter fields: Of the response to an upload.
+    private func respond(
+        _ request: Request, _ resource: Resource, _ fields: [(String, String)], _ connection: Network.Connection
+    ) {
         guard connection.isOpen else { return }
         if has(.versions, 120) {
             resource.change()
@@ -120,7 +134,7 @@ final class Origins: @unchecked Sendable {
         if request.method == "GET" || request.method == "HEAD" {
             give(request, resource, connection)
         } else {
-            take(request, resource, connection)
+            take(request, resource, fields, connection)
         }
     }
 
@@ -136,12 +150,14 @@ final class Origins: @unchecked Sendable {
         answer(status, headers, body: status == 204 ? [] : Array("sorry".utf8), on: connection)
     }
 
-    private func take(_ request: Request, _ resource: Resource, _ connection: Network.Connection) {
+    private func take(
+        _ request: Request, _ resource: Resource, _ fields: [(String, String)], _ connection: Network.Connection
+    ) {
         if has(.cuts, 200) {
             trace.met("cut after an upload")
             return network.hangUp(connection)
         }
-        answer(dice.pick([200, 201, 204]), body: [], on: connection)
+        answer(dice.pick([200, 201, 204]), fields, body: [], on: connection)
     }
 
     private func give(_ request: Request, _ resource: Resource, _ connection: Network.Connection) {

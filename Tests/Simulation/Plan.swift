@@ -24,13 +24,13 @@ struct Plan {
         // Not a fault: up to three nodes with their store on a server. Lost connections to it; nodes that pause.
         case nodes, losses, pauses
         // Resources whose transfer crashes the program. Not faults: background refresh, and redelivered launches; long
-        // contents that are read while they arrive.
-        case poisons, fetches, longReads
+        // contents that are read while they arrive; origins with resumable uploads.
+        case poisons, fetches, longReads, resumables
 
         /// Kinds that are drawn from a stream of their own, so that the runs of seeds without them did not change.
         fileprivate static let ofStores: [Fault] = [.sharing, .objects, .storeErrors, .sets]
         fileprivate static let ofNodes: [Fault] = [.nodes, .losses, .pauses]
-        fileprivate static let ofExtras: [Fault] = [.poisons, .fetches, .longReads]
+        fileprivate static let ofExtras: [Fault] = [.poisons, .fetches, .longReads, .resumables]
         fileprivate static let ofOthers = allCases.filter {
             $0 != .readErrors && !ofStores.contains($0) && !ofNodes.contains($0) && !ofExtras.contains($0)
         }
@@ -68,6 +68,7 @@ struct Plan {
         if Dice.reads.chance(250), !isCalm { faults.insert(.readErrors) }
         if Dice.extras.chance(200), !isCalm { faults.insert(.poisons) }
         if Dice.extras.chance(400) { faults.insert(.fetches) }
+        if Dice.extras.chance(400) { faults.insert(.resumables) }
         if Dice.extras.chance(100), faults.contains(.objects) { faults.insert(.longReads) }
         if isCalm || !faults.contains(.objects) { faults.remove(.storeErrors) }
         cacheCapacity = Int64(stores.pick([0, 400_000, 1 << 30]))
@@ -85,7 +86,7 @@ struct Plan {
     func has(_ fault: Fault) -> Bool { faults.contains(fault) }
 
     /// Whether nothing misbehaves, clients included.
-    var isCalm: Bool { faults.isSubset(of: [.sharing, .objects, .sets, .nodes, .fetches, .longReads]) }
+    var isCalm: Bool { faults.isSubset(of: [.sharing, .objects, .sets, .nodes, .fetches, .longReads, .resumables]) }
 
     var text: String {
         "clients \(clients), tasks \(tasks), \(troubledTime) ms, "

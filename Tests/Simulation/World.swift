@@ -64,6 +64,9 @@ final class World: @unchecked Sendable {
                 origins.serve(request, connection)
             }
         }
+        network.preview = { [origins] request, connection in
+            if connection.address & 0x300 == 0 { origins.preview(request, connection) }
+        }
         simulator.attend = { [network] in network.attend() }
         simulator.onCrash = { [self] in bury($0) }
         begin { try await self.makeApp() }
