@@ -10,13 +10,14 @@ enum { descriptors = 4096, buckets = 8192, block = 4096 };
 
 struct name {
     ino_t file;
-    char text[64];
+    char text[96];
 };
 
 // The state of a file or folder since it was mounted.
 struct file {
     ino_t number;
     int machine, is_folder;
+    int is_link;          // a symbolic link, whose text is in `bytes`
     char *bytes;          // synced
     off_t length;
     off_t from, to;       // written since
@@ -92,6 +93,21 @@ static int is_shared_memory(const char *name) {
     return length > 4 && strcmp(name + length - 4, "-shm") == 0;
 }
 
+// A symbolic link never changes: with its name its text is on the disk.
+static void note_link(int folder, const char *name, ino_t number) {
+    struct file *file = find(number);
+    if (!file) file = make(number, 0);
+    if (file->is_link) return;
+    file->is_link = 1;
+    file->bytes = calloc(1, 600);
+    if (readlinkat(folder, name, file->bytes, 599) < 0) csim_fail("readlinkat", strerror(errno));
+}
+
+static int is_link(ino_t number) {
+    struct file *file = find(number);
+    return file && file->is_link;
+}
+
 static void read_names(int descriptor, struct file *file) {
     DIR *list = fdopendir(openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!list) csim_fail("fdopendir", strerror(errno));
@@ -107,6 +123,7 @@ static void read_names(int descriptor, struct file *file) {
         struct name *name = &file->names[file->name_count++];
         name->file = entry->d_ino;
         snprintf(name->text, sizeof name->text, "%s", entry->d_name);
+        if (entry->d_type == DT_LNK) note_link(dirfd(list), entry->d_name, entry->d_ino);
     }
     closedir(list);
 }
@@ -150,6 +167,7 @@ static void learn(const char *path) {
     }
     syscall(SYS_close, descriptor);
     for (int index = 0; index < file->name_count; index++) {
+        if (is_link(file->names[index].file)) continue;
         char below[1024];
         snprintf(below, sizeof below, "%s/%s", path, file->names[index].text);
         learn(below);
@@ -176,6 +194,14 @@ static int is_in(const struct file *folder, const struct name *name) {
     return 0;
 }
 
+// Whether the folder has another link of this name, by which one rename replaced it.
+static int replaces_link(const struct file *folder, const struct name *name) {
+    if (!is_link(name->file)) return 0;
+    for (int index = 0; folder && index < folder->name_count; index++)
+        if (strcmp(folder->names[index].text, name->text) == 0) return 1;
+    return 0;
+}
+
 static struct file *present;   // the names of folders now, by their number
 
 static struct file *present_of(ino_t number) {
@@ -196,6 +222,7 @@ static void look(const char *path) {
     present = now;
     syscall(SYS_close, descriptor);
     for (int index = 0; index < now->name_count; index++) {
+        if (is_link(now->names[index].file)) continue;
         char below[1024];
         snprintf(below, sizeof below, "%s/%s", path, now->names[index].text);
         look(below);
@@ -279,6 +306,10 @@ static void leave(const struct name *name, const char *source, const char *targe
     snprintf(from, sizeof from, "%s/%s", source, name->text);
     snprintf(to, sizeof to, "%s/%s", target, name->text);
     struct file *file = find(name->file);
+    if (file && file->is_link) {
+        if (symlink(file->bytes, to) != 0) csim_fail(to, strerror(errno));
+        return;
+    }
     if (present_of(name->file) || (file && file->is_folder)) leave_folder(name->file, is_here ? from : "", to);
     else leave_file(name->file, is_here ? from : NULL, to);
 }
@@ -293,11 +324,12 @@ static void leave_folder(ino_t number, const char *source, const char *target) {
     }
     for (int index = 0; own()->planned != csim_kill && synced && index < synced->name_count; index++) {
         struct name *name = &synced->names[index];
-        if (is_in(now, name) || keeps_present_names(name->file)) continue;
+        if (is_in(now, name) || (!replaces_link(now, name) && keeps_present_names(name->file))) continue;
         char path[1024];
         snprintf(path, sizeof path, "%s/%s", target, name->text);
         // A newer file of the name that was kept has replaced this one.
-        if (access(path, F_OK) == 0) continue;
+        struct stat status;
+        if (lstat(path, &status) == 0) continue;
         losses.names++;
         leave(name, source, target, 0);
     }

@@ -2,6 +2,7 @@ import Base
 import CSimulation
 import Core
 import Formats
+import Glibc
 import SQL
 import Service
 import Store
@@ -35,7 +36,9 @@ extension Client {
         case 3: try await readSet()
         case 4:
             if plan.has(.commands), let version = versions.randomElement(using: stores) { try await command(version) }
-        default: try await readBucket()
+        default:
+            try await readBucket()
+            try await readFolder()
         }
     }
 
@@ -45,6 +48,11 @@ extension Client {
         if plan.has(.objects), number % 2 == 0 {
             var destination = SetDestination()
             (destination.bucket, destination.prefix) = (ObjectHost.name, prefix)
+            change.destination = .some(destination)
+        }
+        if number % 2 == 1, !plan.has(.nodes), Dice.extras.chance(600) {
+            var destination = SetDestination()
+            (destination.root, destination.path) = ("root", prefix)
             change.destination = .some(destination)
         }
         let (name, app, given) = (setName, world.app, change)
@@ -205,6 +213,35 @@ extension Client {
         trace.met("version compared in the bucket")
     }
 
+    /// The version that a reader of the disk is led to.
+    private func shownVersion() throws -> KnownVersion? {
+        var text = [UInt8](repeating: 0, count: 256)
+        let count = readlink("\(world.folder(of: prefix))/current", &text, text.count)
+        guard count > 0 else {
+            if hasBeenShown { throw Violation("\(setName) has no current version on the disk any more.") }
+            return nil
+        }
+        let name = String(decoding: text[..<count], as: UTF8.self).split(separator: "/").last.map(String.init)
+        guard let version = versions.first(where: { $0.name == name }) else {
+            throw Violation("\(setName) leads to \(name ?? "nothing") on the disk.")
+        }
+        hasBeenShown = true
+        return version
+    }
+
+    /// Follows the link on the disk, like a reader that does not know the program.
+    private func readFolder() async throws {
+        guard let version = try shownVersion() else { return }
+        for path in version.files.keys.sorted() {
+            await world.simulator.pause(stores.between(0, 200))
+            guard let bytes = world.bytes(of: "\(prefix)/.versions/\(version.name)/\(path)") else {
+                throw Violation("The version \(version.name), which was current, has no file \(path) on the disk.")
+            }
+            try check(Digest.of(bytes).hexadecimal, path, of: version)
+        }
+        trace.met("version compared on the disk")
+    }
+
     // MARK: The end
 
     /// Waits until each version has ended, and deletes the set.
@@ -228,6 +265,15 @@ extension Client {
             }
         }
         try await readBucket()
+        try await readFolder()
+        if let shown = try shownVersion(), let set {
+            let current = try await insist("read set") { [setName] service, _ in
+                try await service.set(setName, of: set.app).current?.name
+            }
+            guard current == shown.name else {
+                throw Violation("\(current ?? "no version") is current, and the disk shows \(shown.name).")
+            }
+        }
         // The response to its creation may have been lost.
         while mayHaveSet, set == nil { _ = try await openSet() }
         guard let set else { return }

@@ -30,6 +30,8 @@ final class Client: @unchecked Sendable {
     var bodies: [(id: String, bytes: [UInt8])] = []
     var set: SetRecord?
     var mayHaveSet = false
+    /// Whether the disk has led a reader to a version of the set.
+    var hasBeenShown = false
     var versions: [KnownVersion] = []
     /// Paths of destinations that the client has overwritten.
     var scribbled: Set<String> = []

@@ -274,10 +274,24 @@ final class World: @unchecked Sendable {
         throw Violation("Left when all is quiet: \(left.prefix(20))")
     }
 
+    /// A folder below the root of the first machine, as its disk is now.
+    func folder(of path: String) -> String { "\(lives[0].folder)/root/\(path)" }
+
+    /// The bytes of a file there.
+    func bytes(of path: String) -> [UInt8]? {
+        let file = open(folder(of: path), O_RDONLY)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: Int(max(0, lseek(file, 0, SEEK_END))))
+        let count = csim_pread(file, &bytes, bytes.count, 0)
+        return count == bytes.count ? bytes : nil
+    }
+
     private func filesLeft() -> [String] {
         var found: [String] = []
         for life in lives where !lost.contains(life.machine) {
             for area in ["partial", "contents", "bodies"] { list("\(life.folder)/data/\(area)", area, &found) }
+            list("\(life.folder)/root/sets", "root/sets", &found)
         }
         return found
     }
