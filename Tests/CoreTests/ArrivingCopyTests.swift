@@ -55,6 +55,16 @@ import Testing
         #expect(copy.next(for: [1 << 53], { max($0, end) }) == nil)
     }
 
+    @Test(arguments: [nil, .max, 6 << 40] as [Int64?])
+    func `Readers and origins may send the largest numbers`(_ total: Int64?) {
+        let copy = ArrivingCopy(of: TaskID(7), version: 3, total: total, key: "k", nil)
+        for offset in [0, 5 << 40, (5 << 40) - 1, .max - 1, .max] as [Int64] {
+            let next = copy.next(for: [offset]) { _ in .max }
+            #expect((next != nil) == (offset < 5 << 40))
+            #expect(copy.missing(for: [offset]).count == (offset < 5 << 40 ? 1 : 0))
+        }
+    }
+
     @Test func `The missing blocks of readers are fetched from their starts`() {
         let copy = Self.copy([0..<8])
         #expect(copy.missing(for: [0, 9, 99].map { $0 * Self.mebibyte }) == [8, 96].map { $0 * Self.mebibyte })

@@ -46,15 +46,18 @@ package struct ArrivingCopy: Shape {
 
     // MARK: Blocks
 
+    /// The offset from which on no byte is copied. Origins and readers send any number.
+    private var limit: Int64 { min(copied.total, PartPlan.longestObject) }
+
     /// Blocks of a content of unknown length do not grow.
-    private var plan: PartPlan { PartPlan(expected: total ?? 0) }
+    private var plan: PartPlan { PartPlan(expected: total == nil ? 0 : limit) }
 
     /// The number of the block with a byte, counted from 1.
     private func number(at offset: Int64) -> Int { Int(offset / plan.length(ofPart: 1)) + 1 }
 
     private func range(of number: Int) -> Range<Int64> {
-        let start = min(plan.offset(ofPart: number), copied.total)
-        return start..<min(start + plan.length(ofPart: number), copied.total)
+        let start = min(plan.offset(ofPart: number), limit)
+        return start..<min(start + plan.length(ofPart: number), limit)
     }
 
     /// The key of the object with a block.
@@ -83,7 +86,7 @@ package struct ArrivingCopy: Shape {
 
     /// Missing blocks at a distance from those with the bytes at the offsets.
     private func blocks(at offsets: [Int64], plus distance: Int) -> [Range<Int64>] {
-        offsets.filter { (0..<copied.total).contains($0) }.map { range(of: number(at: $0) + distance) }
+        offsets.filter { (0..<limit).contains($0) }.map { range(of: number(at: $0) + distance) }
             .filter { !$0.isEmpty && !has($0) }
     }
 
