@@ -323,6 +323,9 @@ final class World: @unchecked Sendable {
 
     private var canBeLost: Bool { plan.has(.nodes) && isTroubled && Dice.database.chance(300) }
 
+    /// Planned crashes are much fewer: a program that ends more often cannot start.
+    private static let mostLives = 500
+
     /// The program of a machine has crashed. Its next life starts from the disk that it has left.
     private func bury(_ machine: Int32) {
         let dead = lives[Int(machine) - 1]
@@ -330,6 +333,8 @@ final class World: @unchecked Sendable {
         let disk = "\(folder)/\(machine)/"
         trace.note("life \(dead.number) of machine \(machine) ends after \(csim_disk_calls_made()) calls")
         trace.met("crash")
+        // Each life has a disk of its own.
+        guard number < Self.mostLives else { return trace.fail("Machine \(machine) has had \(number) lives.") }
         let isPoisoned = poisoned.remove(machine) != nil
         if isPoisoned || isTroubled && plan.has(.fatalSignals) && Dice.plan.chance(400) {
             leaveCrashMarker(in: "\(disk)\(number)/data")
