@@ -93,7 +93,8 @@ extension Service {
     /// Stores this node's profile if it has changed, at most once per period.
     private func describe(_ look: inout Look) async throws {
         let now = clock.monotonic()
-        let profile = profile
+        var profile = profile
+        profile.waits = waits(look)
         let isDue = look.describedAt == .min || now >= look.describedAt + Self.profilePeriod
         let known = look.profile
         let isUrgent =
@@ -101,6 +102,12 @@ extension Service {
         guard isDue || isUrgent, profile != known else { return }
         try await store.nodes.describe(profile)
         (look.profile, look.describedAt) = (profile, now)
+    }
+
+    /// The bytes that readers here want from the files of other nodes.
+    private func waits(_ look: Look) -> [ArrivingWait] {
+        look.arriving.filter { $0.value.file != nil }.keys.sorted { $0.rawValue < $1.rawValue }.prefix(Self.mostRead)
+            .map { ArrivingWait(task: $0, offsets: outlet.arrivals.waits(of: $0)) }.filter { !$0.offsets.isEmpty }
     }
 
     /// Wakes the streams and held requests of this node that wait for the commits of others.
@@ -198,11 +205,8 @@ extension Service {
         profile.load = conditions.load
         if settings.contents != nil {
             // A copy has a reader here, too.
-            let tasks = outlet.arrivals.changes.keys.filter { !arrivalCopies.isCopied($0) }
-                .sorted { $0.rawValue < $1.rawValue }.prefix(Self.mostRead)
-            profile.reading = tasks.map(\.rawValue)
-            profile.waits = tasks.map { ArrivingWait(task: $0, offsets: outlet.arrivals.waits(of: $0)) }
-                .filter { !$0.offsets.isEmpty }
+            let tasks = outlet.arrivals.changes.keys.filter { !arrivalCopies.isCopied($0) }.map(\.rawValue).sorted()
+            profile.reading = Array(tasks.prefix(Self.mostRead))
             profile.copies = arrivalCopies.published
         }
         return profile
