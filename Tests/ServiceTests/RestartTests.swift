@@ -100,6 +100,30 @@ struct RestartTests {
     }
 
     @Test
+    func `A content that a crash left beside an unfinished task is removed when the task has ended`() async throws {
+        let folder = TemporaryFolder()
+        let origin = try OriginServer()
+        let gate = Gate()
+        origin.serve("/a", .generated(seed: 1, length: 70_000), always: [.hold(gate)])
+        let left = Locked("")
+        try await ServiceStage.run(folder: folder, origin: origin) { stage in
+            let task = try await stage.create(stage.order("/a"), in: try await stage.session())[0]
+            try await eventually("the task is in flight") { origin.requests("/a").count == 1 }
+            left.withLock { $0 = "data/" + stage.service.folder.sharedContent(task.id.rawValue) }
+        }
+        let file = left.withLock { $0 }
+        folder.write([1], to: file)
+        try await ServiceStage.run(folder: folder, origin: origin) { stage in
+            try await eventually("the task is in flight") { origin.requests("/a").count == 2 }
+            try await stage.service.removeOrphans()
+            #expect(fileLength(folder.file(file)) == 1, "a commit may be about to name it")
+            gate.open()
+            try await eventually("it is removed", within: .seconds(30)) { fileLength(folder.file(file)) == nil }
+            #expect(filesBelow(folder.file("data/contents")).count == 1)
+        }
+    }
+
+    @Test
     func `Draining stops transfers, keeps their bytes and charges nothing`() async throws {
         let folder = TemporaryFolder()
         let origin = try OriginServer()

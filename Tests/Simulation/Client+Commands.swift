@@ -48,13 +48,44 @@ extension Client {
         } else {
             changes.earliestBeginDate = .some(world.clock + .milliseconds(Int64(dice.below(20_000))))
         }
-        let given = changes
+        try await change(task, found, changes)
+    }
+
+    private func change(_ task: KnownTask, _ found: TaskRecord, _ given: TaskChanges) async throws {
         do {
             let isMade = try await attempt("change \(task.name)") { service, _ in
                 try await service.changeTask(found.id, given, ifRevision: nil).revision
             }
             if isMade != nil { trace.met("task changed") }
         } catch DomainError.taskCompleted {} catch is Refused {}
+    }
+
+    /// Waits until a task is in a phase of few tasks, and calls for it then.
+    func ambush(_ task: KnownTask) async throws {
+        let extras = Dice.extras
+        let phase = extras.pick([
+            TaskLife.Phase.quarantined, .quarantined, .waitingForDisk, .following, .waitingForConnectivity,
+        ])
+        do {
+            while world.isTroubled {
+                await world.simulator.pause(extras.between(20, 400))
+                guard let found = try await record(of: task, "watch \(task.name)") else { continue }
+                if found.state == .completed { return }
+                guard found.phase == phase else { continue }
+                trace.met("ambush \(phase.rawValue)")
+                switch extras.below(4) {
+                case 0: return try await cancel(task)
+                case 1:
+                    var changes = TaskChanges()
+                    changes.earliestBeginDate = .some(world.clock + .milliseconds(Int64(extras.below(4000))))
+                    try await change(task, found, changes)
+                default:
+                    try await command(.suspend, task)
+                    await world.simulator.pause(extras.between(0, 2000))
+                    try await command(.resume, task)
+                }
+            }
+        } catch is DomainError {}
     }
 
     func claim(_ task: KnownTask) async throws {

@@ -9,18 +9,45 @@ import Store
 import Transfers
 
 /// A version that a client has asked for.
-final class KnownVersion {
-    let name: String
-    let files: [String: Resource]
+final class KnownVersion: @unchecked Sendable {
+    /// The version's name, or its identifier if the commit of its source becomes its name.
+    private(set) var name: String
+    let order: SetVersionOrder
+    /// The files that the client sends with the order.
+    let sent: [SetFile]
+    /// The files of the version with each of the names that it may get.
+    private let files: [String: [String: Resource]]
     /// Whether the program has confirmed it.
     var isConfirmed = false
     var wasPublished = false
     var isCancelled = false
 
-    init(_ name: String, _ files: [String: Resource]) {
-        self.name = name
-        self.files = files
+    /// - Parameter list: The source that lists the files, if the client does not send them.
+    init(_ name: String, _ files: [String: Resource], list: SetSource? = nil) {
+        var order = SetVersionOrder()
+        (order.name, order.source) = (name, list)
+        (self.name, self.order, self.files) = (name, order, [name: files])
+        sent =
+            list != nil
+            ? []
+            : files.sorted { $0.key < $1.key }.map {
+                SetFile($0.key, TransferRequest(url: $0.value.url, method: "GET"), ListedDigest.drawn(for: $0.value))
+            }
     }
+
+    /// A version of the present commit of a hub's branch.
+    init(_ placeholder: String, of hub: Hub) {
+        var order = SetVersionOrder()
+        order.source = hub.source
+        (name, self.order, files, sent) = (placeholder, order, hub.commits, [])
+    }
+
+    var isOfHub: Bool { order.name == nil }
+
+    func hasBecome(_ identifier: String) { if isOfHub { name = identifier } }
+
+    /// The files under a name that readers see.
+    func files(as name: String) -> [String: Resource]? { files[name] }
 }
 
 /// A client's set of files, whose versions readers see whole.
@@ -54,6 +81,9 @@ extension Client {
             var destination = SetDestination()
             (destination.root, destination.path) = ("root", prefix)
             change.destination = .some(destination)
+            if !plan.isCalm, world.isTroubled, Dice.extras.chance(200) {
+                isObstructed = world.obstruct(prefix) || isObstructed
+            }
         }
         let (name, app, given) = (setName, world.app, change)
         mayHaveSet = true
@@ -65,37 +95,77 @@ extension Client {
 
     private func publish() async throws {
         guard try await openSet() != nil else { return }
-        var files: [String: Resource] = [:]
-        for index in 0..<(1 + stores.below(6)) { files["f\(index)"] = world.origins.shareResource() }
-        let version = KnownVersion("v\(versions.count + 1)", files)
+        let version = makeVersion()
         versions.append(version)
         try await create(version)
+    }
+
+    private func makeVersion() -> KnownVersion {
+        let name = "v\(versions.count + 1)"
+        let choice = Dice.extras.below(4)
+        if choice == 0 {
+            let hub = hub ?? Hub(number, world.origins)
+            self.hub = hub
+            return KnownVersion(name, of: hub)
+        }
+        var files: [String: Resource] = [:]
+        for index in 0..<(1 + stores.below(6)) { files["f\(index)"] = world.origins.shareResource() }
+        return KnownVersion(name, files, list: choice == 1 ? ListedDigest.manifest(files, world.origins) : nil)
     }
 
     /// Creates a version. The call may be repeated.
     private func create(_ version: KnownVersion) async throws {
         guard let set, !version.isConfirmed else { return }
-        let files = version.files.sorted { $0.key < $1.key }.map {
-            SetFile($0.key, TransferRequest(url: $0.value.url, method: "GET"))
-        }
-        let name = version.name
+        let (name, order, files) = (version.name, version.order, version.sent)
         do {
             let received = try await attempt("create version \(name)") { service, session in
                 guard let session else { throw DomainError.notFound }
-                var order = SetVersionOrder()
-                order.name = name
                 let draft = try await service.beginVersion(order, of: set, in: session)
-                try await service.add(files, to: draft)
+                if !files.isEmpty { try await service.add(files, to: draft) }
                 return try await service.finish(draft, fingerprint: Array(name.utf8), recording: nil).version
             }
             guard let received else { return }
-            guard received.name == name, received.files.total == Int64(files.count) else {
+            let isListed = version.order.source != nil
+            guard version.isOfHub || received.name == name, isListed || received.files.total == Int64(files.count) else {
                 throw Violation("The version \(name) was created with \(received.files.total) files: \(received.name).")
             }
             version.isConfirmed = true
+            version.hasBecome(received.publicId)
+            if plan.has(.commands), Dice.extras.chance(200) { world.begin { try await self.ambush(version) } }
             trace.met("version created")
         } catch DomainError.sessionInvalidated {
             version.isCancelled = true
+        }
+    }
+
+    /// Waits until a version is in a state, and then cancels it, or retries a failed one.
+    private func ambush(_ version: KnownVersion) async throws {
+        let state = Dice.extras.pick([SetVersionState.expanding, .verifying, .verifying, .publishing, .failed, .failed])
+        do {
+            while world.isTroubled, let found = try await record(of: version),
+                found.state.isInFlight || found.state == state
+            {
+                if found.state == state {
+                    trace.met("ambush \(state.rawValue)")
+                    guard state == .failed else { return try await cancel(version, found) }
+                    await world.simulator.pause(Dice.extras.between(1, 10_000))
+                    return try await retry(version, found)
+                }
+                await world.simulator.pause(Dice.extras.between(1, 20))
+            }
+        } catch is DomainError {} catch ServiceError.destinationUnavailable where plan.has(.objects) {}
+    }
+
+    private func cancel(_ version: KnownVersion, _ found: SetVersionRecord) async throws {
+        version.isCancelled = true
+        _ = try await attempt("cancel version \(version.name)") { service, _ in
+            try await service.cancelVersion(found.id, ifRevision: nil).state
+        }
+    }
+
+    private func retry(_ version: KnownVersion, _ found: SetVersionRecord) async throws {
+        _ = try await attempt("retry version \(version.name)") { service, _ in
+            try await service.retryVersion(found.id, ifRevision: nil).state
         }
     }
 
@@ -123,8 +193,9 @@ extension Client {
 
     /// Reads the manifest and a file of a published version.
     private func compare(_ version: KnownVersion, _ found: SetVersionRecord) async throws {
-        let name = version.name
-        let path = version.files.keys.sorted().randomElement(using: stores) ?? ""
+        let name = found.name
+        guard let expected = version.files(as: name) else { throw Violation("The version \(name) was never created.") }
+        let path = expected.keys.sorted().randomElement(using: stores) ?? ""
         let read: (files: [SetManifestFile], file: SetManifestFile, bytes: [UInt8])?
         do {
             read = try await attempt("read version \(name)") { service, _ in
@@ -137,24 +208,24 @@ extension Client {
             return
         }
         guard let (files, file, bytes) = read else { return }
-        guard files.map(\.path).sorted() == version.files.keys.sorted() else {
+        guard files.map(\.path).sorted() == expected.keys.sorted() else {
             throw Violation("The version \(name) has the files \(files.map(\.path)).")
         }
-        for file in files { try check(file.digest.value, file.path, of: version) }
+        for file in files { try check(file.digest.value, file.path, of: version, as: name) }
         guard Digest.of(bytes).hexadecimal == file.digest.value else {
             throw Violation("The bytes of \(name)/\(path) are not those of its digest.")
         }
         trace.met("version compared")
     }
 
-    private func check(_ digest: String, _ path: String, of version: KnownVersion) throws {
-        guard let resource = version.files[path], let bytes = [UInt8](hexadecimal: digest) else {
-            throw Violation("The version \(version.name) has another file \(path).")
+    private func check(_ digest: String, _ path: String, of version: KnownVersion, as name: String) throws {
+        guard let resource = version.files(as: name)?[path], let bytes = [UInt8](hexadecimal: digest) else {
+            throw Violation("The version \(name) has another file \(path).")
         }
         // A cut of a body without a length is not detectable, and 204 has no body.
         let isEmpty = bytes == Digest.of([]) && plan.has(.statuses)
         guard resource.mayBeShort || isEmpty || resource.has(digest: bytes, variant: 0) else {
-            throw Violation("\(version.name)/\(path) is no version of its resource.")
+            throw Violation("\(name)/\(path) is no version of its resource.")
         }
     }
 
@@ -165,11 +236,17 @@ extension Client {
             try await service.set(setName, of: set.app)
         }
         guard let current = found?.current else { return }
-        guard let version = versions.first(where: { $0.name == current.name }) else {
-            throw Violation("The current version \(current.name) was never created.")
-        }
-        version.wasPublished = true
+        let version = try version(named: current.name)
+        if !version.isOfHub { version.wasPublished = true }
         try await compare(version, current)
+    }
+
+    /// The version that has, or may have, a name. Of the versions of a hub, any.
+    private func version(named name: String) throws -> KnownVersion {
+        guard let version = versions.first(where: { $0.files(as: name) != nil }) else {
+            throw Violation("The current version \(name) was never created.")
+        }
+        return version
     }
 
     private func command(_ version: KnownVersion) async throws {
@@ -177,15 +254,8 @@ extension Client {
         let choice = stores.below(3)
         do {
             switch choice {
-            case 0:
-                version.isCancelled = true
-                _ = try await attempt("cancel version \(version.name)") { service, _ in
-                    try await service.cancelVersion(found.id, ifRevision: nil).state
-                }
-            case 1:
-                _ = try await attempt("retry version \(version.name)") { service, _ in
-                    try await service.retryVersion(found.id, ifRevision: nil).state
-                }
+            case 0: try await cancel(version, found)
+            case 1: try await retry(version, found)
             default:
                 _ = try await attempt("switch to \(version.name)") { service, _ in
                     try await service.switchSet(set.id, to: found.id, ifRevision: nil).revision
@@ -193,6 +263,7 @@ extension Client {
             }
             trace.met("set command \(choice)")
         } catch DomainError.setVersionState {
+        } catch DomainError.setVersionExists where version.isOfHub {
         } catch DomainError.sessionInvalidated {
         } catch ServiceError.destinationUnavailable where plan.has(.storeErrors) || plan.has(.objects) {}
     }
@@ -200,44 +271,42 @@ extension Client {
     /// Follows the pointer in the bucket, like a reader that does not know the program.
     private func readBucket() async throws {
         guard let pointer = world.objects.ofApps("\(prefix)/current.json") else { return }
-        guard let name = try? JSON.parse(pointer.bytes)["version"]?.stringValue,
-            let version = versions.first(where: { $0.name == name })
-        else { throw Violation("The pointer in the bucket is \(String(decoding: pointer.bytes, as: UTF8.self)).") }
-        for path in version.files.keys.sorted() {
+        guard let name = try? JSON.parse(pointer.bytes)["version"]?.stringValue else {
+            throw Violation("The pointer in the bucket is \(String(decoding: pointer.bytes, as: UTF8.self)).")
+        }
+        let version = try version(named: name)
+        for path in (version.files(as: name) ?? [:]).keys.sorted() {
             await world.simulator.pause(stores.between(0, 200))
             guard let object = world.objects.ofApps("\(prefix)/versions/\(name)/\(path)") else {
                 throw Violation("The current version \(name) has no object \(path).")
             }
-            try check(Digest.of(object.bytes).hexadecimal, path, of: version)
+            try check(Digest.of(object.bytes).hexadecimal, path, of: version, as: name)
         }
         trace.met("version compared in the bucket")
     }
 
-    /// The version that a reader of the disk is led to.
-    private func shownVersion() throws -> KnownVersion? {
+    /// The name of the version that a reader of the disk is led to.
+    private func shownVersion() throws -> String? {
         var text = [UInt8](repeating: 0, count: 256)
         let count = readlink("\(world.folder(of: prefix))/current", &text, text.count)
         guard count > 0 else {
             if hasBeenShown { throw Violation("\(setName) has no current version on the disk any more.") }
             return nil
         }
-        let name = String(decoding: text[..<count], as: UTF8.self).split(separator: "/").last.map(String.init)
-        guard let version = versions.first(where: { $0.name == name }) else {
-            throw Violation("\(setName) leads to \(name ?? "nothing") on the disk.")
-        }
         hasBeenShown = true
-        return version
+        return String(decoding: text[..<count], as: UTF8.self).split(separator: "/").last.map(String.init)
     }
 
     /// Follows the link on the disk, like a reader that does not know the program.
     private func readFolder() async throws {
-        guard let version = try shownVersion() else { return }
-        for path in version.files.keys.sorted() {
+        guard let name = try shownVersion() else { return }
+        let version = try version(named: name)
+        for path in (version.files(as: name) ?? [:]).keys.sorted() {
             await world.simulator.pause(stores.between(0, 200))
-            guard let bytes = world.bytes(of: "\(prefix)/.versions/\(version.name)/\(path)") else {
-                throw Violation("The version \(version.name), which was current, has no file \(path) on the disk.")
+            guard let bytes = world.bytes(of: "\(prefix)/.versions/\(name)/\(path)") else {
+                throw Violation("The version \(name), which was current, has no file \(path) on the disk.")
             }
-            try check(Digest.of(bytes).hexadecimal, path, of: version)
+            try check(Digest.of(bytes).hexadecimal, path, of: version, as: name)
         }
         trace.met("version compared on the disk")
     }
@@ -246,7 +315,8 @@ extension Client {
 
     /// Waits until each version has ended, and deletes the set.
     func finishSet() async throws {
-        let deadline = world.simulator.now + 4_000_000
+        // A version whose destination cannot be written fails after 24 attempts.
+        let deadline = world.simulator.now + (isObstructed ? 12_000_000 : 4_000_000)
         for version in versions where !version.isConfirmed && !isInvalidated {
             while !version.isConfirmed, !version.isCancelled { try await create(version) }
         }
@@ -260,18 +330,20 @@ extension Client {
         }
         for version in versions {
             try await look(at: version)
-            if plan.isCalm, version === versions.last, !version.wasPublished {
+            // A version of a hub's commit is superseded if another one has the commit.
+            if plan.isCalm, version === versions.last, !version.wasPublished, !version.isOfHub {
                 throw Violation("The version \(version.name) met no fault, and was not published.")
             }
         }
+        if isObstructed { world.removeObstacle(prefix) }
         try await readBucket()
         try await readFolder()
         if let shown = try shownVersion(), let set {
             let current = try await insist("read set") { [setName] service, _ in
                 try await service.set(setName, of: set.app).current?.name
             }
-            guard current == shown.name else {
-                throw Violation("\(current ?? "no version") is current, and the disk shows \(shown.name).")
+            guard current == shown else {
+                throw Violation("\(current ?? "no version") is current, and the disk shows \(shown).")
             }
         }
         // The response to its creation may have been lost.

@@ -19,6 +19,9 @@ extension Client {
         for task in made where task.isDownload && (Dice.readers.chance(150) || plan.has(.longReads)) {
             world.begin { try await self.followArriving(task) }
         }
+        for task in made where plan.has(.commands) && Dice.extras.chance(300) {
+            world.begin { try await self.ambush(task) }
+        }
         let orders = made.map(\.order)
         let isRepeated = dice.chance(100)
         if let created = try await attempt("create \(made.map(\.name))", Self.creating(orders)) {

@@ -30,9 +30,12 @@ final class Client: @unchecked Sendable {
     var bodies: [(id: String, bytes: [UInt8])] = []
     var set: SetRecord?
     var mayHaveSet = false
+    /// Whether an unrelated file has the place of the set.
+    var isObstructed = false
     /// Whether the disk has led a reader to a version of the set.
     var hasBeenShown = false
     var versions: [KnownVersion] = []
+    var hub: Hub?
     /// Paths of destinations that the client has overwritten.
     var scribbled: Set<String> = []
 

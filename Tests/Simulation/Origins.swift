@@ -9,6 +9,8 @@ final class Origins: @unchecked Sendable {
     private let network: Network
     private(set) var resources: [Resource] = []
     private var shared: [Resource] = []
+    /// Resources under a path besides `/r/NUMBER`.
+    private var paths: [String: Resource] = [:]
     private let dice = Dice.network
     private var trace: Trace { simulator.trace }
     /// Requests in flight.
@@ -52,6 +54,16 @@ final class Origins: @unchecked Sendable {
         return resource
     }
 
+    /// A list of resources. Its later versions are other lists, or none.
+    func makeList(nextPage: String? = nil, _ document: @escaping (_ version: Int) -> [UInt8]) -> Resource {
+        let list = Resource(resources.count, origin: 1 + dice.below(3), nextPage: nextPage, document: document)
+        resources.append(list)
+        return list
+    }
+
+    /// Gives a resource a further path, at each of the origins.
+    func name(_ resource: Resource, _ path: String) { paths[path] = resource }
+
     /// A resource that several tasks request.
     func shareResource() -> Resource {
         let stores = Dice.stores
@@ -72,6 +84,7 @@ final class Origins: @unchecked Sendable {
     // MARK: Responses
 
     private func resource(of request: Request) -> Resource? {
+        if let named = paths[request.target] { return named }
         let parts = request.target.split(separator: "/")
         guard parts.count >= 2, parts[0] == "r", let number = Int(parts[1]), resources.indices.contains(number) else {
             return nil
@@ -181,6 +194,7 @@ final class Origins: @unchecked Sendable {
         headers.append(("Accept-Ranges", resource.acceptsRanges ? "bytes" : "none"))
         if let control = resource.reuse.cacheControl { headers.append(("Cache-Control", control)) }
         if let vary = resource.reuse.vary { headers.append(("Vary", vary)) }
+        if let page = resource.nextPage { headers.append(("Link", "<\(page)>; rel=\"next\"")) }
         resource.note(served: representation, at: simulator.now)
         let isConfirmed =
             switch resource.validator {

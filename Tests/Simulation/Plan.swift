@@ -80,7 +80,8 @@ struct Plan {
         if !faults.contains(.nodes) { machines = 1 }
         self.clients = clients ?? drawn.clients
         self.tasks = tasks ?? drawn.tasks
-        troubledTime = Int64(drawn.time)
+        // Nodes take over from others after half a minute, and hear of the crash of these when they return.
+        troubledTime = Int64(drawn.time) + (faults.isSuperset(of: [.nodes, .poisons]) ? 120_000 : 0)
     }
 
     func has(_ fault: Fault) -> Bool { faults.contains(fault) }

@@ -16,6 +16,9 @@ final class Receiver: @unchecked Sendable {
         self.network = network
     }
 
+    /// Acts on a webhook before its response. Returns whether the response waits for that.
+    var onWebhook: () -> Bool = { false }
+
     func take() -> String? { unhandled.isEmpty ? nil : unhandled.removeFirst() }
 
     func serve(_ request: Request, _ connection: Network.Connection) {
@@ -31,7 +34,8 @@ final class Receiver: @unchecked Sendable {
         launches[id] = request.body
         note(String(decoding: request.body, as: UTF8.self))
         let isBad = simulator.plan.has(.receivers) && !network.isCalm
-        simulator.after(dice.between(0.5, isBad && dice.chance(200) ? 20_000 : 40)) { [self] in
+        let least = onWebhook() ? 1000 : 0.5
+        simulator.after(dice.between(least, isBad && dice.chance(200) ? 20_000 : least + 40)) { [self] in
             if isBad, dice.chance(400) { return misbehave(connection) }
             if !unhandled.contains(id) { unhandled.append(id) }
             answer("200 OK", dice.chance(200) ? "{\"completed\": true}" : "", connection)

@@ -19,6 +19,10 @@ final class Resource: @unchecked Sendable {
     let isGuarded: Bool
     /// The rules for the reuse of its responses.
     var reuse = Reuse()
+    /// The bytes of each version of a list of other resources.
+    private let document: ((_ version: Int) -> [UInt8])?
+    /// The path of the next page of a list.
+    let nextPage: String?
     /// When each digest was last sent or confirmed, in milliseconds of the run.
     private var servedAt: [[UInt8]: Int64] = [:]
 
@@ -44,6 +48,16 @@ final class Resource: @unchecked Sendable {
         self.validator = validator
         self.acceptsRanges = acceptsRanges
         self.isGuarded = isGuarded
+        (document, nextPage) = (nil, nil)
+    }
+
+    /// A list of other resources.
+    init(_ number: Int, origin: Int, nextPage: String? = nil, document: @escaping (_ version: Int) -> [UInt8]) {
+        self.number = number
+        self.origin = origin
+        self.document = document
+        self.nextPage = nextPage
+        (length, validator, acceptsRanges, isGuarded) = (0, .etag, true, false)
     }
 
     var url: String { "http://o\(origin).test/r/\(number)" }
@@ -59,7 +73,8 @@ final class Resource: @unchecked Sendable {
     func bytes(_ wanted: Representation) -> [UInt8] {
         if let known = contents[wanted] { return known }
         let seed = number &* 1009 &+ wanted.version &+ 500_009 &* wanted.variant
-        let bytes = Self.bytes(seed: seed, count: length + (wanted.version - 1) * 17)
+        let bytes =
+            document?(wanted.version) ?? Self.bytes(seed: seed, count: length + (wanted.version - 1) * 17)
         contents[wanted] = bytes
         return bytes
     }

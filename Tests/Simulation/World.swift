@@ -67,6 +67,11 @@ final class World: @unchecked Sendable {
         network.preview = { [origins] request, connection in
             if connection.address & 0x300 == 0 { origins.preview(request, connection) }
         }
+        receiver.onWebhook = { [self] in
+            guard isTroubled, plan.has(.apps), Dice.extras.chance(100) else { return false }
+            begin { try await self.changeApp(2) }
+            return true
+        }
         simulator.attend = { [network] in network.attend() }
         simulator.onCrash = { [self] in bury($0) }
         begin { try await self.makeApp() }
@@ -287,6 +292,19 @@ final class World: @unchecked Sendable {
         return count == bytes.count ? bytes : nil
     }
 
+    /// Puts a file where a folder is expected. Returns whether it is there.
+    func obstruct(_ path: String) -> Bool {
+        mkdir(folder(of: "sets"), 0o700)
+        let file = open(folder(of: path), O_WRONLY | O_CREAT | O_EXCL, 0o600)
+        guard file >= 0 else { return false }
+        close(file)
+        return true
+    }
+
+    func removeObstacle(_ path: String) {
+        if unlink(folder(of: path)) == 0 { trace.met("obstacle removed") }
+    }
+
     private func filesLeft() -> [String] {
         var found: [String] = []
         for life in lives where !lost.contains(life.machine) {
@@ -356,7 +374,7 @@ final class World: @unchecked Sendable {
             return
         }
         // Other nodes take over from one that stays away.
-        let staysAway = plan.has(.nodes) && isTroubled && Dice.database.chance(300)
+        let staysAway = plan.has(.nodes) && isTroubled && Dice.database.chance(isPoisoned ? 700 : 300)
         simulator.after(staysAway ? Dice.database.between(10_000, 90_000) : Dice.plan.between(10, 2000)) { [self] in
             // A crash before the start has created another life.
             if lives[Int(machine) - 1] === next { next.start() }

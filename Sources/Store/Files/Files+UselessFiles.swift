@@ -78,11 +78,6 @@ extension Store.Files {
     /// The need of a file below this node's data folder.
     package func need(of path: String) async throws -> FileNeed {
         try await database.read { db in
-            // Partial files and contents are named by their task, whose commit may be about to refer to them.
-            let isOfTask = path.hasPrefix("partial/") || path.hasPrefix("contents/")
-            let name = path.split(separator: "/").last?.prefix { $0 != "." }
-            let task = isOfTask ? name.flatMap { Int64($0) } : nil
-            if let task, case let need = try self.needOfFiles(of: TaskID(task), db), need != .useless { return need }
             let isNamed = try db.exists(
                 """
                 SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE file = ?1) \
@@ -90,7 +85,14 @@ extension Store.Files {
                 OR EXISTS (SELECT 1 FROM set_file WHERE file = ?1) \
                 OR EXISTS (SELECT 1 FROM resume_data WHERE file = ?1 AND (node IS NULL OR node = ?2))
                 """, path, self.node)
-            return isNamed ? .needed : .useless
+            if isNamed { return .needed }
+            let isContent = path.hasPrefix("contents/")
+            let name = path.split(separator: "/").last?.prefix { $0 != "." }
+            guard isContent || path.hasPrefix("partial/"), let task = name.flatMap({ Int64($0) }) else {
+                return .useless
+            }
+            let need = try self.needOfFiles(of: TaskID(task), db)
+            return isContent && need == .needed ? .undecided : need
         }
     }
 
@@ -114,8 +116,8 @@ extension Store.Files {
 package enum FileNeed: Sendable {
     case useless
     /// The file's task has no node yet and may start here at any moment, or another node has claimed it and has not
-    /// stored any progress yet.
+    /// stored any progress yet. Or the file is a content, which the next commit of its unfinished task may name.
     case undecided
-    /// A row names the file, or its task is in flight here or was last here.
+    /// A row names the file, or it is a partial file whose task is in flight here or was last here.
     case needed
 }
