@@ -78,7 +78,9 @@ final class Origins: @unchecked Sendable {
     /// Whether the transfer of the requested resource crashes the program.
     func isPoisonous(_ request: Request) -> Bool {
         guard simulator.plan.has(.poisons), !network.isCalm, let resource = resource(of: request) else { return false }
-        return resource.number % 4 == 0 && Dice.extras.chance(700)
+        guard resource.number % 4 == 0, resource.crashesLeft > 0, Dice.extras.chance(700) else { return false }
+        resource.crashesLeft -= 1
+        return true
     }
 
     // MARK: Responses

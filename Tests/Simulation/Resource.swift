@@ -13,6 +13,8 @@ final class Resource: @unchecked Sendable {
     var received: [[UInt8]] = []
     /// A body without a length was cut.
     var mayBeShort = false
+    /// How often its transfer may crash the program, if that is among the faults.
+    var crashesLeft = Dice.extras.pick([2, 2, 100])
     let validator: Validator
     let acceptsRanges: Bool
     /// Whether it requires a password.

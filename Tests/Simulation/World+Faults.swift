@@ -133,7 +133,9 @@ extension World {
     private func jumpClock() {
         let dice = Dice.plan
         repeatedly(after: 500...20_000, dice) { [self] next in
-            let seconds = dice.pick([-3600, -60, -1, 1, 60, 3600])
+            // A launch is attempted for four days. A body of no task expires before, and a task after seven.
+            let isLong = Dice.extras.chance(30) && !plan.has(.bodies) && furthestOffset < 86_400
+            let seconds = isLong ? 5 * 86_400 : dice.pick([-3600, -60, -1, 1, 60, 3600])
             trace.note("the clock jumps by \(seconds) s")
             trace.met("clock jump")
             csim_shift_wall_clock(Int64(seconds) * 1_000_000_000)
