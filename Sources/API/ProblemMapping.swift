@@ -27,8 +27,8 @@ extension Problem {
     /// The only mapping of errors to problems. Nil for errors whose details are only for the operator.
     init?(_ failure: Failure, _ places: OrderPlaces) {
         switch failure {
-        case .domain(let error): self.init(error, places)
-        case .service(let error): self.init(error, places)
+        case .domain(let error): self = Self.of(error, places)
+        case .service(let error): self = Self.of(error, places)
         case .refused(let refused): self.init(refused)
         case .cancelled: self.init(.shuttingDown, "The service stopped before the request ended.")
         case .unexpected: return nil
@@ -46,122 +46,117 @@ extension Problem {
         switch (refused.event, refused.state) {
         case ("retry", _):
             self.init(.invalidValue, "Only a completed task can be retried; this one is \(refused.state).")
-        case ("take", _): self.init(DomainError.sessionInUse, OrderPlaces())
-        case ("renew", _), ("release", _): self.init(DomainError.attachmentFenced, OrderPlaces())
+        case ("take", _): self = Self.of(DomainError.sessionInUse, OrderPlaces())
+        case ("renew", _), ("release", _): self = Self.of(DomainError.attachmentFenced, OrderPlaces())
         default: self.init(.taskCompleted, "This is no longer possible: the task is \(refused.state).")
         }
     }
 
-    private init(_ error: DomainError, _ places: OrderPlaces) {
-        func at(_ pointer: String, _ code: ProblemCode, _ detail: String) -> Problem {
-            Problem(
-                code, pointer.isEmpty ? detail : "\(pointer): \(detail)",
-                errors: [Entry(pointer: pointer, detail: detail)])
-        }
-        self =
-            switch error {
-            case .notFound: Problem(.notFound, "There is no such resource.")
-            case .appExists: Problem(.appExists, "There is an app of this identifier.")
-            case .sessionExists: Problem(.sessionExists, "There is a session of this identifier.")
-            case .sessionInvalidated: Problem(.sessionInvalidated, "The session has been invalidated.")
-            case .configurationMismatch(let names):
-                Problem(
-                    .configurationMismatch,
-                    "The session was created with another configuration: \(names.joined(separator: ", ")).",
-                    errors: names.map {
-                        Entry(pointer: "/configuration/\($0)", detail: "The session has another value.")
-                    })
-            case .clientTaskConflict(let index):
-                at(
-                    places.order(index) + "/clientTaskId", .clientTaskConflict,
-                    "Another task of the session has this clientTaskId.")
-            case .tooManyTasks(let limit, _):
-                Problem(.tooManyTasks, "The app may have \(limit.counted("unfinished task")).")
-            case .taskCompleted: Problem(.taskCompleted, "The task is completed.")
-            case .acknowledgementOutOfRange(let lastSeq):
-                Problem(.ackOutOfRange, "The last event of the session is \(lastSeq).")
-            case .eventsExpired(let oldestSeq):
-                Problem(
-                    .eventsExpired, "Events after this position have expired; the oldest kept event is \(oldestSeq).",
-                    oldestSeq: oldestSeq)
-            case .cursorInvalid(let incarnation, let lastSeq):
-                Problem(
-                    .cursorInvalid,
-                    "The position belongs to an earlier incarnation of the session; the last event of this one is \(lastSeq).",
-                    incarnation: incarnation, lastSeq: lastSeq)
-            case .attachmentFenced:
-                Problem(.attachmentFenced, "Another client is or was attached; the request needs the current epoch.")
-            case .sessionInUse: Problem(.sessionInUse, "Another client holds the session (-996).")
-            case .questionAnswered: Problem(.questionAnswered, "The question is no longer open.")
-            case .resumeDataSpent: Problem(.resumeDataSpent, "The resume data has been used or has expired.")
-            case .setHasVersions:
-                Problem(.setHasVersions, "The set has versions: its destination and layout no longer change.")
-            case .setDestinationTaken: at("/destination", .invalidValue, "Another set has this destination.")
-            case .setLayoutNeedsFolder:
-                at("/layout", .invalidValue, "The layout hf-cache needs a destination with root and path.")
-            case .setRepositoryTaken:
-                at(
-                    "/source/repository", .invalidValue,
-                    "A set with the layout hf-cache has versions of one repository, which no other set has in the same folder."
-                )
-            case .setVersionExists:
-                at("/version", .setVersionExists, "Another version of the set has this name; it is of another request.")
-            case .setVersionState(let state):
-                Problem(.setVersionState, "This is not possible: the version is \(state.rawValue).")
-            case .launchNotOpen: Problem(.launchNotOpen, "The launch is completed or superseded.")
-            case .fetchLate: Problem(.fetchLate, "The deadline of the fetch has passed.")
-            case .refreshUnavailable(let why): Problem(.refreshUnavailable, why)
-            case .bodyNotFound(let index): at(places.body(index) + "/id", .invalidValue, "There is no such body.")
-            case .contentNotFound(let index):
-                at(places.body(index) + "/task", .invalidValue, "That task has no content.")
-            case .revisionMismatch: Problem(.preconditionFailed, "The resource has changed.")
-            case .storedBytesExceeded:
-                Problem(
-                    .insufficientStorage,
-                    "The app's limit of stored bytes is reached: delete bodies, or claim or acknowledge contents.")
-            case .contentExpired: Problem(.contentExpired, "The content is no longer kept.")
-            case .answeredMeanwhile:
-                Problem(
-                    .idempotencyInProgress,
-                    "Another request with this Idempotency-Key was stored first. Send the request again.")
-            }
+    /// A problem of one value of the request's body.
+    private static func at(_ pointer: String, _ detail: String, _ code: ProblemCode = .invalidValue) -> Problem {
+        Problem(
+            code, pointer.isEmpty ? detail : "\(pointer): \(detail)", errors: [Entry(pointer: pointer, detail: detail)])
     }
 
-    private init(_ error: ServiceError, _ places: OrderPlaces) {
-        func at(_ pointer: String, _ detail: String) -> Problem {
-            Problem(.invalidValue, "\(pointer): \(detail)", errors: [Entry(pointer: pointer, detail: detail)])
+    private static func configurationMismatch(_ names: [String]) -> Problem {
+        Problem(
+            .configurationMismatch,
+            "The session was created with another configuration: \(names.joined(separator: ", ")).",
+            errors: names.map { Entry(pointer: "/configuration/\($0)", detail: "The session has another value.") })
+    }
+
+    private static func of(_ error: DomainError, _ places: OrderPlaces) -> Problem {
+        switch error {
+        case .notFound: Problem(.notFound, "There is no such resource.")
+        case .appExists: Problem(.appExists, "There is an app of this identifier.")
+        case .sessionExists: Problem(.sessionExists, "There is a session of this identifier.")
+        case .sessionInvalidated: Problem(.sessionInvalidated, "The session has been invalidated.")
+        case .configurationMismatch(let names): configurationMismatch(names)
+        case .clientTaskConflict(let index):
+            at(
+                places.order(index) + "/clientTaskId", "Another task of the session has this clientTaskId.",
+                .clientTaskConflict)
+        case .tooManyTasks(let limit, _):
+            Problem(.tooManyTasks, "The app may have \(limit.counted("unfinished task")).")
+        case .taskCompleted: Problem(.taskCompleted, "The task is completed.")
+        case .acknowledgementOutOfRange(let lastSeq):
+            Problem(.ackOutOfRange, "The last event of the session is \(lastSeq).")
+        case .eventsExpired(let oldestSeq):
+            Problem(
+                .eventsExpired, "Events after this position have expired; the oldest kept event is \(oldestSeq).",
+                oldestSeq: oldestSeq)
+        case .cursorInvalid(let incarnation, let lastSeq):
+            Problem(
+                .cursorInvalid,
+                "The position belongs to an earlier incarnation of the session; the last event of this one is \(lastSeq).",
+                incarnation: incarnation, lastSeq: lastSeq)
+        case .attachmentFenced:
+            Problem(.attachmentFenced, "Another client is or was attached; the request needs the current epoch.")
+        case .sessionInUse: Problem(.sessionInUse, "Another client holds the session (-996).")
+        case .questionAnswered: Problem(.questionAnswered, "The question is no longer open.")
+        case .resumeDataSpent: Problem(.resumeDataSpent, "The resume data has been used or has expired.")
+        case .setHasVersions:
+            Problem(.setHasVersions, "The set has versions: its destination and layout no longer change.")
+        case .setDestinationTaken: at("/destination", "Another set has this destination.")
+        case .setLayoutNeedsFolder:
+            at("/layout", "The layout hf-cache needs a destination with root and path.")
+        case .setRepositoryTaken:
+            at(
+                "/source/repository",
+                "A set with the layout hf-cache has one repository, which no other set of its folder has.")
+        case .setVersionExists:
+            at("/version", "Another version of the set has this name; it is of another request.", .setVersionExists)
+        case .setVersionState(let state):
+            Problem(.setVersionState, "This is not possible: the version is \(state.rawValue).")
+        case .launchNotOpen: Problem(.launchNotOpen, "The launch is completed or superseded.")
+        case .fetchLate: Problem(.fetchLate, "The deadline of the fetch has passed.")
+        case .refreshUnavailable(let why): Problem(.refreshUnavailable, why)
+        case .bodyNotFound(let index): at(places.body(index) + "/id", "There is no such body.")
+        case .contentNotFound(let index): at(places.body(index) + "/task", "That task has no content.")
+        case .revisionMismatch: Problem(.preconditionFailed, "The resource has changed.")
+        case .storedBytesExceeded:
+            Problem(
+                .insufficientStorage,
+                "The app's limit of stored bytes is reached: delete bodies, or claim or acknowledge contents.")
+        case .contentExpired: Problem(.contentExpired, "The content is no longer kept.")
+        case .answeredMeanwhile:
+            Problem(
+                .idempotencyInProgress,
+                "Another request with this Idempotency-Key was stored first. Send the request again.")
         }
-        self =
-            switch error {
-            case .fileUnavailable(let index, let detail): at(places.body(index), detail)
-            case .unknownRoot(let index, let name):
-                at(places.order(index) + "/destination/root", "There is no root named \(name).")
-            case .unknownBucket(let index, let name, let place):
-                at(places.bucket(index, place), "There is no bucket named \(name).")
-            case .contentUnavailable(let index): at(places.body(index) + "/task", "That task has no content to send.")
-            case .resumeDataInvalid(let index): at(places.order(index) + "/resumeData", "This is not resume data.")
-            case .invalidURL(let index, let detail): at(places.order(index ?? 0) + "/request/url", detail)
-            case .insufficientStorage: Problem(.insufficientStorage, "The disk has no room for the request.")
-            case .storeUnavailable: Problem(.storeUnavailable, "The database cannot be reached, or took too long.")
-            case .contentsUnavailable:
-                Problem(.contentsUnavailable, "The bucket of these bytes cannot be reached.")
-            case .destinationUnavailable:
-                Problem(
-                    .contentsUnavailable,
-                    "The destination does not show the version yet. The service tries again.")
-            case .overloaded:
-                Problem(.rateLimited, "Too many large bodies are being read; try again soon.", status: 503)
-            case .shuttingDown: Problem(.shuttingDown, "The service is shutting down.")
-            case .bodyTooLong(let limit): Problem(.payloadTooLarge, "A body may have \(limit.counted("byte")).")
-            case .digestMismatch: Problem(.digestMismatch, "The bytes do not have the digest that was sent with them.")
-            case .uploadOffsetMismatch(let offset):
-                Problem(.uploadOffsetMismatch, "The draft has \(offset.counted("byte")).")
-            case .collidingPaths(let path, let other):
-                at(
-                    "/files",
-                    path == other
-                        ? "The path \(path) occurs twice." : "\(path) is a file, so that \(other) cannot be below it.")
-            }
+    }
+
+    private static func of(_ error: ServiceError, _ places: OrderPlaces) -> Problem {
+        switch error {
+        case .fileUnavailable(let index, let detail): at(places.body(index), detail)
+        case .unknownRoot(let index, let name):
+            at(places.order(index) + "/destination/root", "There is no root named \(name).")
+        case .unknownBucket(let index, let name, let place):
+            at(places.bucket(index, place), "There is no bucket named \(name).")
+        case .contentUnavailable(let index): at(places.body(index) + "/task", "That task has no content to send.")
+        case .resumeDataInvalid(let index): at(places.order(index) + "/resumeData", "This is not resume data.")
+        case .invalidURL(let index, let detail): at(places.order(index ?? 0) + "/request/url", detail)
+        case .insufficientStorage: Problem(.insufficientStorage, "The disk has no room for the request.")
+        case .storeUnavailable: Problem(.storeUnavailable, "The database cannot be reached, or took too long.")
+        case .contentsUnavailable:
+            Problem(.contentsUnavailable, "The bucket of these bytes cannot be reached.")
+        case .destinationUnavailable:
+            Problem(
+                .contentsUnavailable,
+                "The destination does not show the version yet. The service tries again.")
+        case .overloaded:
+            Problem(.rateLimited, "Too many large bodies are being read; try again soon.", status: 503)
+        case .shuttingDown: Problem(.shuttingDown, "The service is shutting down.")
+        case .bodyTooLong(let limit): Problem(.payloadTooLarge, "A body may have \(limit.counted("byte")).")
+        case .digestMismatch: Problem(.digestMismatch, "The bytes do not have the digest that was sent with them.")
+        case .uploadOffsetMismatch(let offset):
+            Problem(.uploadOffsetMismatch, "The draft has \(offset.counted("byte")).")
+        case .collidingPaths(let path, let other):
+            at(
+                "/files",
+                path == other
+                    ? "The path \(path) occurs twice." : "\(path) is a file, so that \(other) cannot be below it.")
+        }
     }
 
     /// The problem of a request to which the server responds in place of a handler.

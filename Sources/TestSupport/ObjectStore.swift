@@ -254,22 +254,26 @@ package final class ObjectStore: Sendable {
         case .copy: return copy(received, &state)
         case .abort:
             return state.uploads.removeValue(forKey: upload) == nil ? error(404, "NoSuchUpload", received) : answer(204)
-        case .list:
-            let wanted = received.query["prefix"] ?? ""
-            if received.query["list-type"] != nil {
-                let start = received.query["start-after"] ?? ""
-                let keys = state.objects.keys.filter { $0.hasPrefix(wanted) && $0 > start }.sorted().prefix(2)
-                let items = keys.map {
-                    "<Contents><Key>\($0)</Key><LastModified>\(state.time)</LastModified></Contents>"
-                }
-                return answer(200, [], "<ListBucketResult>\(items.joined())</ListBucketResult>")
-            }
-            let items = state.uploads.filter { $0.value.key.hasPrefix(wanted) }.map {
-                "<Upload><Key>\($0.value.key)</Key><UploadId>\($0.key)</UploadId>"
-                    + "<Initiated>\(state.time)</Initiated></Upload>"
-            }
-            return answer(200, [], "<ListMultipartUploadsResult>\(items.joined())</ListMultipartUploadsResult>")
+        case .list: return list(received, state)
         }
+    }
+
+    /// ListObjectsV2 and ListMultipartUploads.
+    private static func list(_ received: ReceivedRequest, _ state: State) -> [UInt8] {
+        let wanted = received.query["prefix"] ?? ""
+        if received.query["list-type"] != nil {
+            let start = received.query["start-after"] ?? ""
+            let keys = state.objects.keys.filter { $0.hasPrefix(wanted) && $0 > start }.sorted().prefix(2)
+            let items = keys.map {
+                "<Contents><Key>\($0)</Key><LastModified>\(state.time)</LastModified></Contents>"
+            }
+            return answer(200, [], "<ListBucketResult>\(items.joined())</ListBucketResult>")
+        }
+        let items = state.uploads.filter { $0.value.key.hasPrefix(wanted) }.map {
+            "<Upload><Key>\($0.value.key)</Key><UploadId>\($0.key)</UploadId>"
+                + "<Initiated>\(state.time)</Initiated></Upload>"
+        }
+        return answer(200, [], "<ListMultipartUploadsResult>\(items.joined())</ListMultipartUploadsResult>")
     }
 
     /// CopyObject and UploadPartCopy.

@@ -126,7 +126,8 @@ extension Client {
             }
             guard let received else { return }
             let isListed = version.order.source != nil
-            guard version.isOfHub || received.name == name, isListed || received.files.total == Int64(files.count) else {
+            guard version.isOfHub || received.name == name, isListed || received.files.total == Int64(files.count)
+            else {
                 throw Violation("The version \(name) was created with \(received.files.total) files: \(received.name).")
             }
             version.isConfirmed = true
