@@ -1,6 +1,8 @@
 import Formats
 
 /// The bytes of a content that a task keeps for its next attempt.
+///
+/// The large values are indirect, because each claimed task has one of these, and most tasks keep nothing.
 package enum Kept: Hashable, Sendable {
     case none
     /// A partial file up to the point's offset.

@@ -3,7 +3,8 @@ package import Core
 import Formats
 import SQL
 
-/// A response of the cache, or one that a flight shares.
+/// A response of the cache, or one that a flight shares. A class, because each claimed task has room for one, and few
+/// have it.
 package final class StoredResponse: Sendable {
     package let row: Int64
     package let cached: CachedResponse

@@ -7,7 +7,7 @@ import Store
 import TransferEngine
 
 extension Transfer {
-    /// An event of a transfer.
+    /// An event of a transfer. Large values are indirect, because events are passed on in arrays.
     enum Event: Sendable {
         /// The transfer has its slot.
         case begin

@@ -1,0 +1,51 @@
+import Base
+import Core
+import Glibc
+import TestSupport
+import Testing
+
+@testable import Service
+@testable import Store
+@testable import Transfers
+
+/// Versions that a destination may show although they are not published.
+struct SetWithdrawalTests {
+    private static func create(_ name: String, of set: SetRecord, _ stage: ServiceStage) async throws -> SetVersionID {
+        stage.origin.serve("/\(name)", .text(name))
+        var order = SetVersionOrder()
+        order.name = name
+        let draft = try await stage.service.beginVersion(order, of: set, in: stage.session())
+        try await stage.service.add(
+            [SetFile("f", TransferRequest(url: stage.origin.url("/\(name)"), method: "GET"))], to: draft)
+        return try await stage.service.finish(draft, fingerprint: [], recording: nil).version.id
+    }
+
+    @Test func `A failed version that readers may have seen gives way to the current one`() async throws {
+        try await ServiceStage.run { stage in
+            var (destination, change) = (SetDestination(), SetChange())
+            (destination.root, destination.path) = ("root", "m")
+            change.destination = .some(destination)
+            let service = stage.service
+            let set = try await service.putSet("m", of: stage.app, change, ifRevision: nil).set
+            let (current, versions) = ("root/m/current", "root/m/.versions")
+            func shown() -> [UInt8]? { readFile(stage.folder.file("\(current)/f")) }
+            _ = try await Self.create("v1", of: set, stage)
+            try await eventually("v1 is shown") { shown() == Array("v1".utf8) }
+            // A link does not replace a folder with entries.
+            #expect(unlink(stage.folder.file(current)) == 0)
+            stage.folder.makeFolder("\(current)/x")
+            let version = try await Self.create("v2", of: set, stage)
+            try await eventually("v2 may be shown") {
+                try await service.version("v2", of: set.id).mayBeShown
+            }
+            service.outlet.handle(
+                try await service.store.sets.handle(.failed, version, at: service.clock.now).aftermath)
+            #expect(rmdir(stage.folder.file("\(current)/x")) == 0 && rmdir(stage.folder.file(current)) == 0)
+            // The service may have tried again in between.
+            #expect(symlink(".versions/v2", stage.folder.file(current)) == 0 || errno == EEXIST)
+            try await eventually("v1 is shown again", within: .seconds(30)) {
+                shown() == Array("v1".utf8) && fileLength(stage.folder.file("\(versions)/v2/f")) == nil
+            }
+        }
+    }
+}
