@@ -528,6 +528,7 @@ final class NodeTests {
         (order.resumeNonce, order.progress) = ([1], TaskProgress())
         try await second.create([order], in: session)
         #expect(try await first.store.files.discarded(limit: 9) == ["partial/\(spent.rawValue)"])
+        #expect(try await first.store.files.need(of: "partial/\(spent.rawValue)") == .useless)
         second.advance(Store.Tasks.resumeDataPeriod)
         #expect(try await second.clean().filesToRemove.isEmpty)
         #expect(try await first.store.files.discarded(limit: 9).contains("partial/\(unused.rawValue)"))

@@ -174,7 +174,7 @@ extension Store.Tasks {
         }
     }
 
-    /// Spends resume data for a new task: it can be used once.
+    /// Spends resume data for a new task: it can be used once. Spent data names a file only while a task may adopt it.
     ///
     /// - Parameter adopted: The file that the task adopts. A file at another node is removed.
     /// - Throws: ``DomainError/resumeDataSpent``.
@@ -189,8 +189,9 @@ extension Store.Tasks {
         }
         guard let kept else { return }
         if kept.isSpent { throw DomainError.resumeDataSpent }
+        try transaction.db.execute(
+            "UPDATE resume_data SET spent = 1, file = ?2 WHERE nonce = ?1", nonce, kept.file == adopted ? kept.file : "")
         if !kept.file.isEmpty, kept.file != adopted { try store.files.discard(kept.file, on: kept.node, transaction) }
-        try transaction.db.execute("UPDATE resume_data SET spent = 1 WHERE nonce = ?1", nonce)
         transaction.addStored(-kept.length, app: app)
     }
 
