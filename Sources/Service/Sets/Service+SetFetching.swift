@@ -191,7 +191,8 @@ extension Service {
         let id = standing.version.id
         if standing.isOvertaken { return try await move(id, .overtaken) }
         var after = ""
-        var hasFailed = false
+        // A verification that was interrupted may have refused files already.
+        var hasFailed = standing.version.failedFiles > 0
         while true {
             let files = try await store.sets.unverifiedFiles(of: id, after: after, limit: Self.tasksAtOnce)
             guard let last = files.last else { break }
