@@ -62,10 +62,20 @@ package enum S3Answer {
     /// The document that completes an upload of these parts, in order.
     static func completion(of tags: [String]) -> [UInt8] {
         let parts = tags.enumerated().map { index, tag in
-            let text = tag.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
-            return "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(text)</ETag></Part>"
+            "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(escaped(tag))</ETag></Part>"
         }
         return Array("<CompleteMultipartUpload>\(parts.joined())</CompleteMultipartUpload>".utf8)
+    }
+
+    /// A text as character data. By scalars, because `<` and a combining mark are one character.
+    private static func escaped(_ text: String) -> String {
+        text.unicodeScalars.map { scalar in
+            switch scalar {
+            case "&": "&amp;"
+            case "<": "&lt;"
+            default: String(scalar)
+            }
+        }.joined()
     }
 }
 

@@ -7,9 +7,8 @@ import Wire
 
 /// The element as a document, with every namespace declared where it occurs.
 private func document(_ element: XMLElement) -> String {
-    func escaped(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
-    }
+    let entities: [Unicode.Scalar: String] = ["&": "&amp;", "<": "&lt;", "\"": "&quot;"]
+    func escaped(_ text: String) -> String { text.unicodeScalars.map { entities[$0] ?? String($0) }.joined() }
     let attributes = element.attributes.sorted { $0.key < $1.key }.map { " \($0.key)=\"\(escaped($0.value))\"" }
     return "<\(element.name) xmlns=\"\(escaped(element.namespace))\"\(attributes.joined())>"
         + element.children.map(document).joined() + escaped(element.text) + "</\(element.name)>"
@@ -42,6 +41,8 @@ func checkS3(_ bytes: [UInt8]) throws {
         try hold(S3Error(status: 500, body: bytes, to: "PUT")?.code == error.code, "the code depends on the status")
     }
     let tags = lines(bytes).map(text).filter { $0.unicodeScalars.allSatisfy { $0.value >= 0x20 } }
-    let completion = try XMLElement(parsing: S3Answer.completion(of: tags))
-    try hold(completion.all("Part").map { $0.first("ETag")?.text } == tags, "a tag changes when it is written and read")
+    // An upload has 10,000 parts.
+    let parts = Array(tags.prefix(10_000))
+    let completion = try XMLElement(parsing: S3Answer.completion(of: parts))
+    try hold(completion.all("Part").map { $0.first("ETag")?.text } == parts, "a tag changes when it is written and read")
 }

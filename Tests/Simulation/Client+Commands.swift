@@ -250,7 +250,8 @@ extension Client {
     /// Starts a fetch, changes its interval, or redelivers a launch.
     func actOnLaunches() async throws {
         let (app, extras, choice) = (world.app, Dice.extras, Dice.extras.below(4))
-        let launch = world.receiver.launches.keys.sorted().randomElement(using: extras)
+        let known = world.receiver.launches.keys.sorted()
+        let launch = try await exhausted(known) ?? known.randomElement(using: extras)
         do {
             let name: String? = try await world.call(of: app) { _, launches in
                 switch choice {
@@ -264,6 +265,16 @@ extension Client {
             trace.note("client \(number) launches \(choice): \(name ?? "")")
             trace.met("launches \(choice)")
         } catch is Life.Lost {} catch is DomainError {} catch let error as SQLError where world.mayFail(error) {}
+    }
+
+    /// One of the launches whose attempts have ended in vain.
+    private func exhausted(_ known: [String]) async throws -> String? {
+        let app = world.app
+        for launch in known {
+            let found = try? await world.call(of: app) { _, launches in try await launches.launch(launch, app: app) }
+            if found?.state.phase == .exhausted, found?.kind != .performFetch { return launch }
+        }
+        return nil
     }
 
     /// Ends the background refresh.

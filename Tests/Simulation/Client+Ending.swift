@@ -148,6 +148,8 @@ extension Client {
             trace.met("destination compared")
             if plan.has(.sharing) { scribble(on: "root/\(destination.path)") }
         } else if outcome == .cancelled || outcome == .failed, bytes != nil, others.isEmpty {
+            // SQLite reports failed reads as damage of the file.
+            if outcome == .failed, plan.has(.readErrors), trace.counts[Life.unstoredOutcome] != nil { return }
             throw Violation("\(task.name) ended \(found.life.state), and there is a file at its destination.")
         }
     }

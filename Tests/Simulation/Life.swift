@@ -31,6 +31,8 @@ final class Life: @unchecked Sendable {
 
     /// The log's announcement that a power cut may undo the move of a file to its destination.
     static let unsyncedMove = "a power cut may undo the move"
+    /// The log's announcement that a task fails because its outcome, after a move perhaps, could not be stored.
+    static let unstoredOutcome = "a settlement could not be stored"
 
     /// The response to a call was lost with the program, or the program does not run.
     struct Lost: Error {}
@@ -61,7 +63,8 @@ final class Life: @unchecked Sendable {
 
     private func run() async throws {
         let log = Log(level: .info, format: .text) { [trace, node] line in
-            if String(decoding: line, as: UTF8.self).contains(Self.unsyncedMove) { trace.met(Self.unsyncedMove) }
+            for announcement in [Self.unsyncedMove, Self.unstoredOutcome]
+            where String(decoding: line, as: UTF8.self).contains(announcement) { trace.met(announcement) }
             let text = String(decoding: line, as: UTF8.self).dropFirst(25).filter { $0 != "\n" }
             trace.note("log \(node.map { $0 + " " } ?? "")\(text)")
         }
