@@ -44,5 +44,6 @@ func checkS3(_ bytes: [UInt8]) throws {
     // An upload has 10,000 parts.
     let parts = Array(tags.prefix(10_000))
     let completion = try XMLElement(parsing: S3Answer.completion(of: parts))
-    try hold(completion.all("Part").map { $0.first("ETag")?.text } == parts, "a tag changes when it is written and read")
+    try hold(
+        completion.all("Part").map { $0.first("ETag")?.text } == parts, "a tag changes when it is written and read")
 }

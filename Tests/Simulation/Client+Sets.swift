@@ -81,6 +81,7 @@ extension Client {
             var destination = SetDestination()
             (destination.root, destination.path) = ("root", prefix)
             change.destination = .some(destination)
+            if Dice.extras.chance(300) { change.layout = .hfCache }
             if !plan.isCalm, world.isTroubled, Dice.extras.chance(200) {
                 isObstructed = world.obstruct(prefix) || isObstructed
             }
@@ -100,10 +101,13 @@ extension Client {
         try await create(version)
     }
 
+    /// Whether the set has the layout of the cache of huggingface_hub.
+    private var isCache: Bool { self.set?.configuration.layout == .hfCache }
+
     private func makeVersion() -> KnownVersion {
         let name = "v\(versions.count + 1)"
         let choice = Dice.extras.below(4)
-        if choice == 0 {
+        if choice == 0 || isCache {
             let hub = hub ?? Hub(number, world.origins)
             self.hub = hub
             return KnownVersion(name, of: hub)
@@ -288,28 +292,33 @@ extension Client {
 
     /// The name of the version that a reader of the disk is led to.
     private func shownVersion() throws -> String? {
-        var text = [UInt8](repeating: 0, count: 256)
-        let count = readlink("\(world.folder(of: prefix))/current", &text, text.count)
-        guard count > 0 else {
+        guard let text = isCache ? world.bytes(of: "\(prefix)/\(Hub.folder)/refs/main") : shownLink() else {
             if hasBeenShown { throw Violation("\(setName) has no current version on the disk any more.") }
             return nil
         }
         hasBeenShown = true
-        return String(decoding: text[..<count], as: UTF8.self).split(separator: "/").last.map(String.init)
+        return String(decoding: text, as: UTF8.self).split(separator: "/").last.map(String.init)
+    }
+
+    private func shownLink() -> [UInt8]? {
+        var text = [UInt8](repeating: 0, count: 256)
+        let count = readlink("\(world.folder(of: prefix))/current", &text, text.count)
+        return count > 0 ? Array(text[..<count]) : nil
     }
 
     /// Follows the link on the disk, like a reader that does not know the program.
     private func readFolder() async throws {
         guard let name = try shownVersion() else { return }
         let version = try version(named: name)
+        let folder = isCache ? "\(Hub.folder)/snapshots" : ".versions"
         for path in (version.files(as: name) ?? [:]).keys.sorted() {
             await world.simulator.pause(stores.between(0, 200))
-            guard let bytes = world.bytes(of: "\(prefix)/.versions/\(name)/\(path)") else {
+            guard let bytes = world.bytes(of: "\(prefix)/\(folder)/\(name)/\(path)") else {
                 throw Violation("The version \(name), which was current, has no file \(path) on the disk.")
             }
             try check(Digest.of(bytes).hexadecimal, path, of: version, as: name)
         }
-        trace.met("version compared on the disk")
+        trace.met(isCache ? "snapshot compared in a cache" : "version compared on the disk")
     }
 
     // MARK: The end

@@ -8,6 +8,9 @@ final class Hub {
     /// The files of each commit.
     private(set) var commits: [String: [String: Resource]] = [:]
 
+    /// The folder of the repository in the cache of huggingface_hub.
+    static let folder = "models--org--model"
+
     private static let repository = "org/model"
     private static let filesOfPage = 3
 

@@ -190,7 +190,8 @@ extension Store.Tasks {
         guard let kept else { return }
         if kept.isSpent { throw DomainError.resumeDataSpent }
         try transaction.db.execute(
-            "UPDATE resume_data SET spent = 1, file = ?2 WHERE nonce = ?1", nonce, kept.file == adopted ? kept.file : "")
+            "UPDATE resume_data SET spent = 1, file = ?2 WHERE nonce = ?1", nonce, kept.file == adopted ? kept.file : ""
+        )
         if !kept.file.isEmpty, kept.file != adopted { try store.files.discard(kept.file, on: kept.node, transaction) }
         transaction.addStored(-kept.length, app: app)
     }
