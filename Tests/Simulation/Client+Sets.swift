@@ -106,7 +106,7 @@ extension Client {
 
     private func makeVersion() -> KnownVersion {
         let name = "v\(versions.count + 1)"
-        let choice = Dice.extras.below(4)
+        let choice = Dice.extras.below(5)
         if choice == 0 || isCache {
             let hub = hub ?? Hub(number, world.origins)
             self.hub = hub
@@ -114,7 +114,13 @@ extension Client {
         }
         var files: [String: Resource] = [:]
         for index in 0..<(1 + stores.below(6)) { files["f\(index)"] = world.origins.shareResource() }
-        return KnownVersion(name, files, list: choice == 1 ? ListedDigest.manifest(files, world.origins) : nil)
+        let list: SetSource? =
+            switch choice {
+            case 1: ListedDigest.manifest(files, world.origins)
+            case 2: ListedDigest.checksums(files, world.origins)
+            default: nil
+            }
+        return KnownVersion(name, files, list: list)
     }
 
     /// Creates a version. The call may be repeated.

@@ -90,6 +90,22 @@ enum ListedDigest {
         }
     }
 
+    /// A list of checksums beside its files. Some of its later versions are malformed.
+    static func checksums(_ files: [String: Resource], _ origins: Origins) -> SetSource {
+        let list = origins.makeList { version in
+            guard version % 4 != 2 else { return Array("no checksum  f0\n".utf8) }
+            return files.sorted { $0.key < $1.key }.flatMap { path, resource in
+                Array("\(sha256(of: resource))  \(path)\n".utf8)
+            }
+        }
+        let folder = "/sums\(list.number)"
+        origins.name(list, "\(folder)/SHA256SUMS")
+        for (path, resource) in files { origins.name(resource, "\(folder)/\(path)") }
+        var source = SetSource()
+        (source.kind, source.url) = (.checksums, "http://o\(list.origin).test\(folder)/SHA256SUMS")
+        return source
+    }
+
     /// A manifest of files. Some of its later versions are malformed, or list nothing.
     static func manifest(_ files: [String: Resource], _ origins: Origins) -> SetSource {
         let entries = files.sorted { $0.key < $1.key }.map { path, resource in
