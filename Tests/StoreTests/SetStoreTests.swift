@@ -9,27 +9,27 @@ import Testing
 
 /// Sets at rest: their versions, the files that these share with other rows, and the launches that wait for them.
 struct SetStoreTests {
-    private let fixture: StoreFixture
-    private let session: SessionRecord
+    let fixture: StoreFixture
+    let session: SessionRecord
 
     init() async throws {
         fixture = try await StoreFixture()
         session = try await fixture.makeSession()
     }
 
-    private var sets: Store.Sets { fixture.store.sets }
+    var sets: Store.Sets { fixture.store.sets }
 
-    private func set(
+    func set(
         _ name: String = "set", _ change: @escaping @Sendable (inout SetConfiguration) -> Void = { _ in }
     ) async throws -> SetRecord {
         try await sets.put(name, of: session.app, ifRevision: nil, at: fixture.now, change: change).set
     }
 
-    private func file(_ path: String, digest: SetDigest? = nil, length: Int64? = nil) -> SetFile {
+    func file(_ path: String, digest: SetDigest? = nil, length: Int64? = nil) -> SetFile {
         SetFile(path, TransferRequest(url: "https://origin.example/\(path)", method: "GET"), digest, length: length)
     }
 
-    private func begin(_ set: SetRecord, _ files: [SetFile]) async throws -> SetVersionID {
+    func begin(_ set: SetRecord, _ files: [SetFile]) async throws -> SetVersionID {
         let id = try await sets.begin(
             NewSetVersion(publicId: Identifier.make(prefix: "sver_"), source: nil, metadata: [:]), of: set, in: session,
             at: fixture.now)
@@ -37,15 +37,14 @@ struct SetStoreTests {
         return id
     }
 
-    private func make(_ set: SetRecord, _ files: [SetFile], named name: String? = nil) async throws -> SetVersionRecord
-    {
+    func make(_ set: SetRecord, _ files: [SetFile], named name: String? = nil) async throws -> SetVersionRecord {
         try await sets.finish(
             try await begin(set, files), named: name, fingerprint: Array("\(files)".utf8), at: fixture.now
         ).received.version
     }
 
     /// Creates the tasks of a version.
-    private func start(_ version: SetVersionRecord) async throws -> [String: TaskID] {
+    func start(_ version: SetVersionRecord) async throws -> [String: TaskID] {
         let wanted = try await sets.takeListed(version.id, revalidates: true, limit: 100, at: fixture.now).wanted
         let (created, _) = try await sets.createTasks(
             wanted.map { item in
@@ -61,7 +60,7 @@ struct SetStoreTests {
         return Dictionary(uniqueKeysWithValues: zip(wanted.map(\.file.path), created.map(\.task.id)))
     }
 
-    private func complete(
+    func complete(
         _ task: TaskID, _ outcome: Outcome = .succeeded, bytes: [UInt8]? = Array("content".utf8), tag: String? = nil
     ) async throws {
         var settlement = fixture.completion(task, outcome, bytes: bytes)
@@ -76,7 +75,7 @@ struct SetStoreTests {
     }
 
     /// A large content, whose file other rows may share.
-    private func completeLarge(_ task: TaskID, digest: String) async throws {
+    func completeLarge(_ task: TaskID, digest: String) async throws {
         let content = NewContent(
             storage: .file("contents/00/\(task.rawValue)"), length: 100_000,
             digest: ContentDigest(algorithm: .sha256, value: digest))
@@ -85,7 +84,7 @@ struct SetStoreTests {
     }
 
     @discardableResult
-    private func publish(_ version: SetVersionRecord) async throws -> SetVersionRecord {
+    func publish(_ version: SetVersionRecord) async throws -> SetVersionRecord {
         for event in [SetVersionState.Event.fetched, .verified] {
             _ = try await sets.handle(event, version.id, at: fixture.now)
         }
@@ -93,7 +92,7 @@ struct SetStoreTests {
         return try await sets.read(version.id)
     }
 
-    private func published(_ set: SetRecord, _ files: [SetFile], named name: String? = nil) async throws
+    func published(_ set: SetRecord, _ files: [SetFile], named name: String? = nil) async throws
         -> SetVersionRecord
     {
         let version = try await make(set, files, named: name)
@@ -101,7 +100,7 @@ struct SetStoreTests {
         return try await publish(version)
     }
 
-    private func reasons() async throws -> LaunchRule.Reasons? {
+    func reasons() async throws -> LaunchRule.Reasons? {
         guard let launch = try await fixture.openLaunch(session) else { return nil }
         return try await Launches.reasons(of: launch, fixture.store)
     }

@@ -108,7 +108,7 @@ extension Service {
         case .set(let id):
             guard let standing = try await store.sets.standing(of: id) else { return true }
             guard !standing.isForgotten else { return false }
-            try await store.sets.abandonSwitch(of: id)
+            if let version = standing.switching { try await store.sets.abandonSwitch(of: id, to: version.id) }
             return false
         case .version(let id):
             guard let standing = try await store.sets.standing(of: id), standing.version.state.isInFlight else {
@@ -161,15 +161,25 @@ extension Service {
     private func remove(_ standing: SetStanding) async throws {
         let set = standing.set
         let versions = try await store.sets.allVersions(of: set.id, limit: .max)
-        for version in versions where version.state.isInFlight {
+        for version in versions where version.state != .published {
             try await move(version.id, .cancel)
             if try await store.sets.standing(of: version.id)?.hasLostSession == false {
                 try await cancelTasks(of: version)
             }
         }
+        if !standing.hasLeftDestination { try await leaveDestination(standing, versions) }
+        for version in versions { try await removeRows(of: version.id) }
+        try await store.sets.remove(set.id)
+    }
+
+    /// Removes the files of a deleted set. Recorded before the rows go, by which the files are known that stay.
+    private func leaveDestination(_ standing: SetStanding, _ versions: [SetVersionRecord]) async throws {
+        let set = standing.set
         do {
             let (outlet, kept) = (try outlet(of: set), standing.keepsCurrent ? set.current : nil)
             if let kept {
+                // A switch that the deletion has ended may have been shown.
+                try await outlet?.point(to: kept)
                 for version in versions where version.state != .published && version.mayBeShown {
                     try await outlet?.withdraw(version, for: [kept])
                 }
@@ -179,8 +189,7 @@ extension Service {
             guard try await store.sets.attempts(of: set.id) >= Self.mostAttempts else { throw error }
             log.error("the files of a deleted set were left", ("set", set.name), ("error", "\(error)"))
         }
-        for version in versions { try await removeRows(of: version.id) }
-        try await store.sets.remove(set.id)
+        try await store.sets.noteLeftDestination(set.id)
     }
 
     private func removeRows(of version: SetVersionID) async throws {
@@ -247,7 +256,6 @@ extension Service {
         guard end <= clock.now else {
             return try await store.sets.postpone(version, until: end)
         }
-        try await store.sets.beginRemoval(of: version.id)
-        try await remove(standing)
+        if try await store.sets.beginRemoval(of: version.id) { try await remove(standing) }
     }
 }

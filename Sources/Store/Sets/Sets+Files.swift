@@ -274,14 +274,30 @@ extension Store.Sets {
             WHERE version = ?1 AND path = ?2 AND state = 'kept'
             """, version.rawValue, path
         ) { try Removed($0) }
-        guard let file else { return }
+        guard let file, let kept = file.kept else { return }
+        let listed = try listedLength(of: path, version, db)
         try db.execute(
             """
-            UPDATE set_file SET state = 'failed', failure = ?3, bytes = NULL, file = NULL, object = NULL, digest = NULL \
-            WHERE version = ?1 AND path = ?2
-            """, version.rawValue, path, detail)
+            UPDATE set_file SET state = 'failed', failure = ?3, bytes = NULL, file = NULL, object = NULL, digest = NULL, \
+            length = ?4 WHERE version = ?1 AND path = ?2
+            """, version.rawValue, path, detail, listed)
         try free(file, of: version, transaction)
-        transaction.change(version) { $0.failed += 1 }
+        transaction.change(version) { change in
+            change.failed += 1
+            if listed == nil { change.bytes -= kept.length }
+        }
+    }
+
+    private func listedLength(of path: String, _ version: SetVersionID, _ db: Connection) throws -> Int64? {
+        try db.first(
+            """
+            SELECT f.file_document, v.public_id FROM set_file f JOIN set_version v ON v.id = f.version \
+            WHERE f.version = ?1 AND f.path = ?2
+            """, version.rawValue, path
+        ) { row in
+            let context = SetVersionDocument.context(row.text("public_id"))
+            return try documents.decode(SetFile.self, row.blob("file_document"), sealedAs: context).length
+        } ?? nil
     }
 
     /// Removes files of a version, up to `limit`.

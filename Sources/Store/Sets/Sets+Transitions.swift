@@ -203,9 +203,13 @@ extension Store.Sets {
     }
 
     /// Hides a version from readers, which is removed then.
-    package func beginRemoval(of id: SetVersionID) async throws {
+    ///
+    /// - Returns: False if the app has retried it meanwhile.
+    package func beginRemoval(of id: SetVersionID) async throws -> Bool {
         try await database.write { db in
+            guard let row = try self.row(id, db), !row.version.state.isInFlight else { return false }
             try db.execute("UPDATE set_version SET removing = 1 WHERE id = ?1", id.rawValue)
+            return true
         }
     }
 

@@ -165,9 +165,9 @@ extension Store.Sets {
         _ id: SetVersionID, named name: String?, fingerprint: [UInt8], _ transaction: Transaction
     ) throws -> ReceivedSetVersion {
         let db = transaction.db
-        guard let draft = try self.row(id, db), let set = try self.read(draft.set, db) else {
-            throw DomainError.notFound
-        }
+        guard let draft = try self.row(id, db), let set = try self.read(draft.set, db),
+            try db.exists("SELECT 1 FROM file_set WHERE id = ?1 AND forgotten = 0", set.id.rawValue)
+        else { throw DomainError.notFound }
         if let name, let existing = try self.named(name, of: draft.set, db) {
             guard existing.fingerprint == fingerprint, let version = try self.read(existing.id, db) else {
                 throw DomainError.setVersionExists

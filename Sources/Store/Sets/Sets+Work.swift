@@ -15,6 +15,8 @@ package struct SetStanding: Sendable {
     package let isForgotten: Bool
     /// Whether the files of the current version stay at the destination of a deleted set.
     package let keepsCurrent: Bool
+    /// Whether only rows of a deleted set are left.
+    package let hasLeftDestination: Bool
     /// The version that becomes current once the destination shows it.
     package let switching: SetVersionRecord?
 }
@@ -121,11 +123,13 @@ extension Store.Sets {
     package func standing(of id: SetID) async throws -> SetStanding? {
         try await database.read { db in
             let flags = try db.first("SELECT forgotten, switching FROM file_set WHERE id = ?1", id.rawValue) {
-                (forgotten: $0.int("forgotten"), switching: $0.integerOrNil("switching"))
+                (forgotten: $0.integer("forgotten"), switching: $0.integerOrNil("switching"))
             }
             guard let flags, let set = try self.read(id, db) else { return nil }
             return SetStanding(
-                set: set, isForgotten: flags.forgotten > 0, keepsCurrent: flags.forgotten == 2,
+                set: set, isForgotten: flags.forgotten > 0,
+                keepsCurrent: flags.forgotten == Forgotten.keepsCurrent.rawValue,
+                hasLeftDestination: flags.forgotten == Forgotten.hasLeft.rawValue,
                 switching: try flags.switching.flatMap { try self.read(SetVersionID($0), db) })
         }
     }
@@ -139,16 +143,20 @@ extension Store.Sets {
         try await transact(at: now) { transaction in
             let db = transaction.db
             let found = try db.first(
-                "SELECT revision, current FROM file_set WHERE id = ?1 AND forgotten = 0", id.rawValue
-            ) { (revision: $0.integer("revision"), current: $0.integerOrNil("current")) }
+                "SELECT revision, current, switching FROM file_set WHERE id = ?1 AND forgotten = 0", id.rawValue
+            ) { row in
+                (
+                    revision: row.integer("revision"), current: row.integerOrNil("current"),
+                    switching: row.integerOrNil("switching")
+                )
+            }
             guard let found, let row = try self.row(version, db), row.set == id, !row.isRemoving else {
                 throw DomainError.notFound
             }
             if let revision, revision != found.revision { throw DomainError.revisionMismatch }
             guard row.version.state == .published else { throw DomainError.setVersionState(row.version.state) }
-            if found.current == version.rawValue {
-                return try db.execute("UPDATE file_set SET switching = NULL WHERE id = ?1", id.rawValue)
-            }
+            // The destination may show the version of another switch already.
+            if found.current == version.rawValue, found.switching == nil { return }
             try db.execute(
                 "UPDATE file_set SET switching = ?2, due_at = ?3, attempts = 0 WHERE id = ?1", id.rawValue,
                 version.rawValue, now.milliseconds)
@@ -166,15 +174,23 @@ extension Store.Sets {
                     version.rawValue),
                 let row = try self.row(version, db)
             else { return }
+            if try db.exists("SELECT 1 FROM file_set WHERE id = ?1 AND current = ?2", id.rawValue, version.rawValue) {
+                return try db.execute("UPDATE file_set SET switching = NULL, attempts = 0 WHERE id = ?1", id.rawValue)
+            }
             try self.makeCurrent(row.version, transaction)
             try self.tell(row.version, .switched, transaction)
         }.1
     }
 
-    /// Gives up a switch whose destination cannot show the version.
-    package func abandonSwitch(of id: SetID) async throws {
+    /// Gives up a switch whose destination cannot show the version. The current version is to be shown again, because
+    /// the destination may show the other one nevertheless.
+    package func abandonSwitch(of id: SetID, to version: SetVersionID) async throws {
         try await database.write { db in
-            try db.execute("UPDATE file_set SET switching = NULL, attempts = 0 WHERE id = ?1", id.rawValue)
+            try db.execute(
+                """
+                UPDATE file_set SET switching = CASE WHEN current <> ?2 THEN current END, attempts = 0 \
+                WHERE id = ?1 AND switching = ?2
+                """, id.rawValue, version.rawValue)
         }
     }
 
@@ -234,7 +250,8 @@ extension Store.Sets {
             let old = try db.all(
                 """
                 SELECT id, replaced_at FROM set_version WHERE file_set = ?1 AND state = 'published' AND removing = 0 \
-                AND replaced_at IS NOT NULL ORDER BY replaced_at DESC, id DESC
+                AND replaced_at IS NOT NULL AND id <> (SELECT coalesce(switching, 0) FROM file_set WHERE id = ?1) \
+                ORDER BY replaced_at DESC, id DESC
                 """, id.rawValue
             ) { (id: SetVersionID($0.integer("id")), since: $0.time("replaced_at")) }
             var next: Timestamp?
@@ -282,6 +299,15 @@ extension Store.Sets {
             try !db.exists(
                 "SELECT 1 FROM set_version WHERE file_set = ?1 AND name = ?2 AND id <> ?3", version.set.rawValue,
                 version.name, version.id.rawValue)
+        }
+    }
+
+    /// Records that nothing is left to do at the destination of a deleted set.
+    package func noteLeftDestination(_ id: SetID) async throws {
+        try await database.write { db in
+            try db.execute(
+                "UPDATE file_set SET forgotten = ?2 WHERE id = ?1 AND forgotten > 0", id.rawValue,
+                Forgotten.hasLeft.rawValue)
         }
     }
 

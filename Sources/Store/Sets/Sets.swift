@@ -3,10 +3,12 @@ package import Core
 import SQL
 
 /// How a deleted set treats its destination.
-private enum Forgotten: Int64 {
+enum Forgotten: Int64 {
     case removesFiles = 1
     /// The files of the current version stay.
     case keepsCurrent = 2
+    /// Nothing is left to do at the destination.
+    case hasLeft = 3
 }
 
 extension Store.Sets {
