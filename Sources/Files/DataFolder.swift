@@ -132,11 +132,15 @@ extension DataFolder {
     }
 
     /// Removes a file, if it exists.
-    package func remove(_ file: String) async throws(SystemError) { try await disk.remove(absolute(file)) }
+    ///
+    /// - Parameter durably: Whether another file may get the name, for which a power cut must not return this one.
+    package func remove(_ file: String, durably: Bool = false) async throws(SystemError) {
+        try await disk.remove(absolute(file), durably: durably)
+    }
 
     /// Removes a file, if it exists, then calls `body` on a disk thread. After the queue was closed, the file stays.
-    package func remove(_ file: String, then body: @escaping @Sendable () -> Void) {
-        disk.remove(absolute(file), then: body)
+    package func remove(_ file: String, durably: Bool = false, then body: @escaping @Sendable () -> Void) {
+        disk.remove(absolute(file), durably: durably, then: body)
     }
 
     /// Removes the crash marker durably.

@@ -13,6 +13,14 @@ enum Disk {
         try syncFolder(OpenFile.open(path, O_RDONLY | O_DIRECTORY))
     }
 
+    static func remove(_ path: String, durably: Bool) throws(SystemError) {
+        guard unlink(path) == 0 else {
+            if errno == ENOENT { return }
+            throw SystemError("unlink", errno: errno)
+        }
+        if durably { try syncFolder(folder(of: path)) }
+    }
+
     static func syncFolder(_ folder: OpenFile) throws(SystemError) {
         guard fsync(folder.descriptor) == 0 else { throw SystemError("fsync", errno: errno) }
     }

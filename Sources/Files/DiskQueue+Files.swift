@@ -33,16 +33,16 @@ extension DiskQueue {
     }
 
     /// Removes a file, if it exists.
-    package func remove(_ path: String) async throws(SystemError) {
-        try await run { () throws(SystemError) in
-            guard unlink(path) == 0 || errno == ENOENT else { throw SystemError("unlink", errno: errno) }
-        }
+    ///
+    /// - Parameter durably: Whether the folder is synced, so that no power cut returns the file.
+    package func remove(_ path: String, durably: Bool = false) async throws(SystemError) {
+        try await run { () throws(SystemError) in try Disk.remove(path, durably: durably) }
     }
 
     /// Removes a file, if it exists, then calls `body` on a disk thread. After the queue was closed, the file stays.
-    package func remove(_ path: String, then body: @escaping @Sendable () -> Void) {
+    package func remove(_ path: String, durably: Bool, then body: @escaping @Sendable () -> Void) {
         run {
-            _ = unlink(path)
+            _ = try? Disk.remove(path, durably: durably)
         } then: { _ in
             body()
         }

@@ -176,7 +176,7 @@ package final class Service: Sendable {
             outlet.handle(strays.aftermath)
             hasMore = strays.hasMore
         }
-        for file in recovered.useless { try await folder.remove(file) }
+        for file in recovered.useless { try await folder.remove(file, durably: true) }
         outlet.handle(try await store.apps.cancelForbiddenTasks(at: clock.now))
         try await folder.disk.measure(room, folder.path)
         if recovered.interrupted > 0 {

@@ -248,6 +248,23 @@ struct CacheStoreTests {
         try await expectSoundLedger(fixture)
     }
 
+    @Test func `Two tasks may pass bytes to each other again and again`() async throws {
+        var (leader, follower) = try await pair()
+        for round in 1...4 {
+            _ = try await store.tasks.command(.suspend, task: leader, at: fixture.now)
+            try await fixture.settle(Settlement(task: leader, .interrupted(Self.progress(Int64(1000 * round)))))
+            let claimed = try await fixture.claim()
+            #expect(claimed.map(\.id) == [follower])
+            #expect(claimed.first?.progress.adoptedFile == "partial/\(leader.rawValue)")
+            #expect(try await ask(follower).leads)
+            _ = try await store.tasks.command(.resume, task: leader, at: fixture.now)
+            #expect(try await fixture.claim().map(\.id) == [leader])
+            guard case .follow = try await ask(leader) else { throw Unexpected() }
+            swap(&leader, &follower)
+        }
+        try await expectSoundLedger(fixture)
+    }
+
     @Test func `A leader that fails for its own reason passes its bytes on`() async throws {
         let (leader, follower) = try await pair()
         var result = TaskResult(progress: Self.progress(1000))

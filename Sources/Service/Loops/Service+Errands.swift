@@ -14,15 +14,17 @@ extension Service {
         var failed: [JanitorErrand] = []
         var fault: (any Error)?
         for errand in errands {
+            let isJudged = if case .removeIfOrphan = errand { true } else { false }
             for file in errand.files {
                 do {
-                    if case .removeIfOrphan = errand {
+                    if isJudged {
                         let need = try await store.files.need(of: file)
                         // The file is looked at again.
                         if need == .undecided { failed.append(errand) }
                         guard need == .useless else { continue }
                     }
-                    try await folder.remove(file)
+                    // Its task may come back to this node.
+                    try await folder.remove(file, durably: isJudged)
                     removed.append(file)
                 } catch {
                     // A commit may refer to the file by the next time.

@@ -199,7 +199,8 @@ extension Store.Cache {
             // The record protects the file until the follower has adopted it, like that of spent resume data.
             try transaction.db.execute(
                 """
-                INSERT INTO resume_data (nonce, app, file, spent, expires_at, node) VALUES (?1, ?2, ?3, 1, ?4, ?5)
+                INSERT INTO resume_data (nonce, app, file, spent, expires_at, node) VALUES (?1, ?2, ?3, 1, ?4, ?5) \
+                ON CONFLICT (nonce) DO UPDATE SET file = ?3, expires_at = ?4, node = ?5
                 """, Array("flight/\(leader.rawValue)/\(follower.id.rawValue)".utf8), app.rawValue, file,
                 (transaction.now + Store.Tasks.resumeDataPeriod).milliseconds, progress.node ?? node)
             own.adoptedFile = file

@@ -33,7 +33,7 @@ extension Scheduler {
     /// Discards the bytes of a waiting task. The file is removed first: a transfer that does not find it restarts.
     private func empty(_ task: TaskID) async throws {
         guard flights[task] == nil else { return }
-        try await folder.remove(folder.partial(task.rawValue))
+        try await folder.remove(folder.partial(task.rawValue), durably: true)
         outlet.handle(try await store.tasks.noteEmptied(task, at: clock.now))
         await logger(of: task).warning("the disk is full: a partial file was discarded, so that other transfers resume")
         engine.room.bell.ring()

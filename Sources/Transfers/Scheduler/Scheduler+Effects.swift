@@ -193,7 +193,7 @@ extension Scheduler {
                 // The file is missing if an attempt before a crash has adopted it already. One that cannot be moved is
                 // removed, and the download restarts: no row names the file any more.
                 do { try await folder.move(adopted, to: file) } catch { try await folder.remove(adopted) }
-            case .removePartialFile: try await folder.remove(file)
+            case .removePartialFile: try await folder.remove(file, durably: true)
             case .keep(let ranges): try await folder.keep(ranges, of: file)
             case .find: await feed(.found(size: try await folder.size(file)), to: transfer.id)
             default: break

@@ -105,7 +105,7 @@ extension Scheduler {
     nonisolated func handIn(_ settlement: Settlement) {
         let inbox = inbox
         guard settlement.verdict.abandonsPartialFile else { return inbox.tell(.settled(settlement)) }
-        folder.remove(folder.partial(settlement.task.rawValue)) { inbox.tell(.settled(settlement)) }
+        folder.remove(folder.partial(settlement.task.rawValue), durably: true) { inbox.tell(.settled(settlement)) }
     }
 
     /// Handles the settlement of a transfer whose content a disk thread put in its place. If the task has another

@@ -218,7 +218,7 @@ extension Scheduler {
                 hasContentsBucket: settings.contents != nil, at: clock.now)
             if let other = task.progress.node, other != store.node {
                 // Files from before the task moved to that node are outdated.
-                try await folder.remove(folder.partial(task.id.rawValue))
+                try await folder.remove(folder.partial(task.id.rawValue), durably: true)
                 try await store.files.discard(of: task.id, task.progress, at: clock.now)
             }
             try await cache.cookies.hold(task.session, store)

@@ -16,7 +16,7 @@ extension Scheduler {
                 let need = try await store.files.need(of: file)
                 // The row stays, so that the file is looked at again.
                 if need == .undecided { continue }
-                if need == .useless { try await folder.remove(file) }
+                if need == .useless { try await folder.remove(file, durably: true) }
                 settled.append(file)
             }
             try await store.files.forgetDiscarded(settled)
