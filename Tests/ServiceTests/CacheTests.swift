@@ -257,6 +257,44 @@ struct CacheTests {
         }
     }
 
+    @Test func `A follower does not take the file into which the former leader writes another content`() async throws {
+        try await ServiceStage.run(configured: { $0.maximumTransfers = 2 }) { stage in
+            let (gate, other, places) = (Gate(), Gate(), [Gate(), Gate()])
+            defer { for gate in [gate, other] + places { gate.open() } }
+            let (session, leader, follower) = try await pair(stage, gate)
+            // Two tasks have the places, so that the follower waits when it gets the bytes.
+            for (path, place) in zip(["/1", "/2"], places) {
+                stage.origin.serve(path, .text("x"), always: [.hold(place)])
+                try await stage.create(.download, "GET", stage.origin.url(path), in: session) { $0.priority = 1 }
+            }
+            _ = try await stage.service.command(.suspend, task: leader.id)
+            try await eventually("both are in flight") {
+                stage.origin.requests("/1").count == 1 && stage.origin.requests("/2").count == 1
+            }
+            let waiting = try await stage.task(follower, reaches: .queued)
+            #expect(waiting.progress?.adoptedFile == "partial/\(leader.id.rawValue)")
+            stage.origin.serve(
+                "/b", .generated(seed: 9, length: Self.size), always: [.holdBody(after: Self.size / 2, other)])
+            var changes = TaskChanges()
+            changes.request = TransferRequest(url: stage.origin.url("/b"), method: "GET")
+            changes.origin = stage.origin.url("")
+            changes.priority = 1
+            _ = try await stage.service.changeTask(leader.id, changes, ifRevision: nil)
+            _ = try await stage.service.command(.resume, task: leader.id)
+            places[0].open()
+            try await stage.received(Int64(Self.size / 4), of: leader)
+            places[1].open()
+            try await eventually("the follower is in flight") { stage.origin.requests("/a").count == 2 }
+            let one = try await stage.completed(follower)
+            other.open()
+            let two = try await stage.completed(leader)
+            #expect(try await Digest.of(stage.bytes(two)).hexadecimal == two.result?.contentDigest?.value)
+            #expect(try await stage.bytes(two) == Content.bytes(seed: 9, length: Self.size))
+            #expect(try await Digest.of(stage.bytes(one)).hexadecimal == one.result?.contentDigest?.value)
+            #expect(stage.origin.requests("/b").count == 1, "its file is not gone")
+        }
+    }
+
     @Test func `A follower resumes from the bytes of a leader that exceeds its limit`() async throws {
         try await ServiceStage.run { stage in
             let gate = Gate()

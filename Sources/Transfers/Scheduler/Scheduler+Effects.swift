@@ -187,9 +187,10 @@ extension Scheduler {
         do {
             switch effect {
             case .adopt(let adopted):
-                outlet.arrivals.pass(
-                    from: folder.task(ofPartial: adopted).map { TaskID($0) }, to: transfer.id,
-                    version: transfer.progress.version)
+                let former = folder.task(ofPartial: adopted).map { TaskID($0) }
+                // The former task has begun anew and writes another content. Without a file, this download restarts.
+                if let former, flights[former] != nil { return try await folder.remove(file, durably: true) }
+                outlet.arrivals.pass(from: former, to: transfer.id, version: transfer.progress.version)
                 // The file is missing if an attempt before a crash has adopted it already. One that cannot be moved is
                 // removed, and the download restarts: no row names the file any more.
                 do { try await folder.move(adopted, to: file) } catch { try await folder.remove(adopted) }
