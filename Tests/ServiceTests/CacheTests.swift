@@ -295,6 +295,26 @@ struct CacheTests {
         }
     }
 
+    @Test func `The bytes that a task has taken over stay when it is cancelled before the response`() async throws {
+        try await ServiceStage.run { stage in
+            let (gate, head) = (Gate(), Gate())
+            defer { for gate in [gate, head] { gate.open() } }
+            let (session, leader, follower) = try await pair(stage, gate)
+            stage.origin.serve("/a", Self.resource(), turns: [[.hold(head)]])
+            _ = try await stage.service.command(.cancel(reason: nil), task: leader.id)
+            try await eventually("the follower waits for its response") { head.waiting == 1 }
+            try await eventually("the store knows its file") {
+                try await stage.service.task(follower.number, in: session.id).progress?.adoptedFile == nil
+            }
+            _ = try await stage.service.command(.cancel(reason: nil), task: follower.id)
+            let cancelled = try await stage.service.task(follower.number, in: session.id)
+            let again = try await stage.service.retry(cancelled, in: session, recording: nil).task
+            try await expect(stage.completed(again), .stored, stage)
+            #expect(stage.origin.requests("/a").last?.fields.contains("Range") == true)
+            try await stage.waitForNoPartialFiles()
+        }
+    }
+
     @Test func `A follower resumes from the bytes of a leader that exceeds its limit`() async throws {
         try await ServiceStage.run { stage in
             let gate = Gate()

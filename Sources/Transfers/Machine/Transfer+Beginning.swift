@@ -13,7 +13,8 @@ extension Transfer {
         var effects: [Effect] = []
         if let file = progress.adoptedFile {
             progress.adoptedFile = nil
-            effects.append(.adopt(file: file))
+            // A command that ends the task before the response has to know that the task has the file.
+            effects += [.adopt(file: file), .advance()]
         }
         if progress.kept.parts?.whole != nil {
             stage = .finishing
