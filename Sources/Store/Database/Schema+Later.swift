@@ -255,9 +255,10 @@ extension Schema {
 
     /// Sets of files: their versions, and the files of each version.
     ///
-    /// `file_set.place` names a destination that no other set may have. `file_set.current` is the version that readers see, `switching` the one that becomes current as soon as the
-    /// destination shows it, and `newest` the newest that was ever published. `forgotten` is 1 for a deleted set whose
-    /// files are removed, and 2 if those of the current version stay. A version without a name is being received.
+    /// `file_set.place` names a destination that no other set may have. `file_set.current` is the version that readers see,
+    /// `switching` the one that becomes current as soon as the destination shows it, and `newest` the newest that was ever
+    /// published. `forgotten` is 1 for a deleted set whose files are removed, 2 if those of the current version stay, and 3
+    /// once nothing is left to do at the destination. A version without a name is being received.
     /// `due_at` is when the next step on a set or a version is due. `set_file.listed` is the digest that the file must
     /// have, with its algorithm. `live.set_version` and `session.versions_in_flight` connect tasks and launches with
     /// versions.
