@@ -248,6 +248,19 @@ struct CacheStoreTests {
         try await expectSoundLedger(fixture)
     }
 
+    @Test func `The copy for the followers of a leader that was suspended meanwhile is removed`() async throws {
+        let (leader, follower) = try await pair()
+        _ = try await store.tasks.command(.suspend, task: leader, at: fixture.now)
+        var landing = landing()
+        landing.content.storage = .file("contents/01/1.shared")
+        var settlement = Settlement(
+            task: leader, .retry(at: fixture.now, waitsForConnectivity: false, TaskProgress()))
+        settlement.landing = landing
+        #expect(try await fixture.settle(settlement).filesToRemove == ["contents/01/1.shared"])
+        #expect(try await fixture.claim().map(\.id) == [follower])
+        try await expectSoundLedger(fixture)
+    }
+
     @Test func `Two tasks may pass bytes to each other again and again`() async throws {
         var (leader, follower) = try await pair()
         for round in 1...4 {

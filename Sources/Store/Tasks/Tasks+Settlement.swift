@@ -180,9 +180,9 @@ extension Store.Tasks {
     }
 
     private func keepProgress(of settlement: Settlement, _ live: LiveTask, _ transaction: Transaction) throws {
+        transaction.aftermath.filesToRemove += settlement.files
         switch settlement.verdict {
         case .completed(_, _, let content):
-            transaction.aftermath.filesToRemove += settlement.files
             if let object = settlement.object { try store.files.discard(object: object, transaction) }
             if content != nil {
                 var progress = try progress(of: live)
