@@ -131,7 +131,7 @@ final class World: @unchecked Sendable {
 
     /// Whether the plan has faults that can cause such an error.
     func mayFail(_ error: SQLError) -> Bool {
-        if plan.has(.nodes), error.code == .unreachable || error.isBusy { return true }
+        if plan.has(.nodes), error.code == .unreachable || error.isBusy || error.isInterrupted { return true }
         return error.isFull ? plan.has(.fullDisk) || plan.has(.writeErrors) : diskMayFail
     }
 

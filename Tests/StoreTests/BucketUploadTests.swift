@@ -15,6 +15,23 @@ struct BucketUploadTests {
         try await fixture.store.files.note(upload: id, row: row, bucket: "b", key: "k", at: fixture.now)
     }
 
+    @Test func `Two unnamed uploads of an object that are to be aborted do not wait for each other`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session)
+        var rows: [Int64] = []
+        for _ in 0..<2 {
+            rows.append(try await fixture.store.files.beginUpload(of: task.id, bucket: "b", key: "k", at: fixture.now))
+        }
+        _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: task.id, at: fixture.now)
+        #expect(try await useless(fixture) == rows)
+        for (row, other) in [(rows[0], rows[1]), (rows[1], rows[0])] {
+            try await fixture.store.files.postponeUpload(row: row, until: fixture.now + .seconds(5))
+            let known = try await fixture.store.files.uploads(of: "k", bucket: "b", besides: other, at: fixture.now)
+            #expect(known == [], "the other attempt is only postponed")
+        }
+    }
+
     @Test func `Only the newest upload of an unfinished task is needed`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()

@@ -151,8 +151,8 @@ extension Store.Files {
         try await database.read { db in
             let noted = try db.all(
                 """
-                SELECT id, upload_id, due_at > ?3 OR EXISTS (SELECT 1 FROM live WHERE live.task = bucket_upload.task) \
-                AS needed FROM bucket_upload WHERE bucket = ?1 AND object_key = ?2
+                SELECT id, upload_id, due_at > ?3 AND attempts = 0 \
+                OR EXISTS (SELECT 1 FROM live WHERE live.task = bucket_upload.task) AS needed FROM bucket_upload WHERE bucket = ?1 AND object_key = ?2
                 """, bucket, key, now.milliseconds
             ) { (row: $0.integer("id"), id: $0.textOrNil("upload_id"), isNeeded: $0.bool("needed")) }
             if noted.contains(where: { $0.row != row && $0.id == nil && $0.isNeeded }) { return nil }
