@@ -31,7 +31,7 @@ final class KnownVersion: @unchecked Sendable {
             list != nil
             ? []
             : files.sorted { $0.key < $1.key }.map {
-                SetFile($0.key, TransferRequest(url: $0.value.url, method: "GET"), ListedDigest.drawn(for: $0.value))
+                SetFile($0.key, TransferRequest(url: $0.value.url, method: "GET"), Listing.drawnDigest(for: $0.value))
             }
     }
 
@@ -116,8 +116,8 @@ extension Client {
         for index in 0..<(1 + stores.below(6)) { files["f\(index)"] = world.origins.shareResource() }
         let list: SetSource? =
             switch choice {
-            case 1: ListedDigest.manifest(files, world.origins)
-            case 2: ListedDigest.checksums(files, world.origins)
+            case 1: Listing.manifest(files, world.origins)
+            case 2: Listing.checksums(files, world.origins)
             default: nil
             }
         return KnownVersion(name, files, list: list)

@@ -54,15 +54,15 @@ final class Hub {
     /// Every other file is in Git LFS.
     private static func entry(_ path: String, _ resource: Resource?) -> String {
         guard let resource else { return "" }
-        let (blob, length) = (ListedDigest.blob(of: resource), ListedDigest.length(of: resource))
-        let sha256 = ListedDigest.sha256(of: resource)
+        let (blob, length) = (Listing.blob(of: resource), Listing.length(of: resource))
+        let sha256 = Listing.sha256(of: resource)
         let stored = resource.number % 2 == 0 ? ", \"lfs\": {\"oid\": \"\(sha256)\", \"size\": \(length)}" : ""
         return "{\"type\": \"file\", \"path\": \"\(path)\", \"oid\": \"\(blob)\", \"size\": \(length)\(stored)}"
     }
 }
 
-/// A list of files as this service writes its manifests, and its digests of files.
-enum ListedDigest {
+/// Lists of files that origins serve, and the digests that lists and clients tell of files.
+enum Listing {
     private static func present(_ resource: Resource) -> [UInt8] {
         resource.bytes(Resource.Representation(version: resource.version))
     }
@@ -82,7 +82,7 @@ enum ListedDigest {
     }
 
     /// A digest that a client or a list tells of a file, if any.
-    static func drawn(for resource: Resource) -> SetDigest? {
+    static func drawnDigest(for resource: Resource) -> SetDigest? {
         switch Dice.extras.below(4) {
         case 0: SetDigest(.sha256, sha256(of: resource))
         case 1: SetDigest(.gitBlobSHA1, blob(of: resource))
@@ -109,7 +109,7 @@ enum ListedDigest {
     /// A manifest of files. Some of its later versions are malformed, or list nothing.
     static func manifest(_ files: [String: Resource], _ origins: Origins) -> SetSource {
         let entries = files.sorted { $0.key < $1.key }.map { path, resource in
-            let digest = drawn(for: resource).map {
+            let digest = drawnDigest(for: resource).map {
                 ", \"digest\": {\"algorithm\": \"\($0.algorithm.rawValue)\", \"value\": \"\($0.value)\"}"
             }
             return "{\"path\": \"\(path)\", \"url\": \"\(resource.url)\"\(digest ?? "")}"

@@ -75,7 +75,7 @@ struct SetStoreTests {
     }
 
     /// A large content, whose file other rows may share.
-    func completeLarge(_ task: TaskID, digest: String) async throws {
+    private func completeLarge(_ task: TaskID, digest: String) async throws {
         let content = NewContent(
             storage: .file("contents/00/\(task.rawValue)"), length: 100_000,
             digest: ContentDigest(algorithm: .sha256, value: digest))
@@ -100,7 +100,7 @@ struct SetStoreTests {
         return try await publish(version)
     }
 
-    func reasons() async throws -> LaunchRule.Reasons? {
+    private func reasons() async throws -> LaunchRule.Reasons? {
         guard let launch = try await fixture.openLaunch(session) else { return nil }
         return try await Launches.reasons(of: launch, fixture.store)
     }

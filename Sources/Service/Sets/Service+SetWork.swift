@@ -161,6 +161,7 @@ extension Service {
     private func remove(_ standing: SetStanding) async throws {
         let set = standing.set
         let versions = try await store.sets.allVersions(of: set.id, limit: .max)
+        // A removal that was interrupted may have cancelled a version, and not yet its tasks.
         for version in versions where version.state != .published {
             try await move(version.id, .cancel)
             if try await store.sets.standing(of: version.id)?.hasLostSession == false {
@@ -172,7 +173,8 @@ extension Service {
         try await store.sets.remove(set.id)
     }
 
-    /// Removes the files of a deleted set. Recorded before the rows go, by which the files are known that stay.
+    /// Removes the files of a deleted set, and records that before its rows are deleted: the row of the current version
+    /// tells which files stay.
     private func leaveDestination(_ standing: SetStanding, _ versions: [SetVersionRecord]) async throws {
         let set = standing.set
         do {

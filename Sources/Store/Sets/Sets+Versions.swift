@@ -62,9 +62,7 @@ extension Store.Sets {
         _ new: NewSetVersion, of set: SetRecord, in session: SessionRecord, at now: Timestamp
     ) async throws -> SetVersionID {
         try await database.write { [documents] db in
-            guard try db.exists("SELECT 1 FROM file_set WHERE id = ?1 AND forgotten = 0", set.id.rawValue) else {
-                throw DomainError.notFound
-            }
+            guard try self.isPresent(set.id, db) else { throw DomainError.notFound }
             let document = SetVersionDocument {
                 $0.source = new.source
                 $0.metadata = new.metadata
@@ -165,9 +163,9 @@ extension Store.Sets {
         _ id: SetVersionID, named name: String?, fingerprint: [UInt8], _ transaction: Transaction
     ) throws -> ReceivedSetVersion {
         let db = transaction.db
-        guard let draft = try self.row(id, db), let set = try self.read(draft.set, db),
-            try db.exists("SELECT 1 FROM file_set WHERE id = ?1 AND forgotten = 0", set.id.rawValue)
-        else { throw DomainError.notFound }
+        guard let draft = try self.row(id, db), let set = try self.read(draft.set, db), try isPresent(set.id, db) else {
+            throw DomainError.notFound
+        }
         if let name, let existing = try self.named(name, of: draft.set, db) {
             guard existing.fingerprint == fingerprint, let version = try self.read(existing.id, db) else {
                 throw DomainError.setVersionExists
@@ -188,6 +186,11 @@ extension Store.Sets {
         session.book.versionsInFlight += 1
         session.isChanged = true
         return ReceivedSetVersion(version: try self.read(id, db).orNotFound(), isNew: true)
+    }
+
+    /// Whether a set exists and is not deleted.
+    private func isPresent(_ set: SetID, _ db: Connection) throws -> Bool {
+        try db.exists("SELECT 1 FROM file_set WHERE id = ?1 AND forgotten = 0", set.rawValue)
     }
 
     /// Removes a version that was not received whole.

@@ -13,7 +13,7 @@ extension Transfer {
         var effects: [Effect] = []
         if let file = progress.adoptedFile {
             progress.adoptedFile = nil
-            // A command that ends the task before the response has to know that the task has the file.
+            // A command that ends the task before the response keeps the file that the stored progress names.
             effects += [.adopt(file: file), .advance()]
         }
         if progress.kept.parts?.whole != nil {

@@ -188,12 +188,14 @@ extension Scheduler {
             switch effect {
             case .adopt(let adopted):
                 let former = folder.task(ofPartial: adopted).map { TaskID($0) }
-                // The former task has begun anew and writes another content. Without a file, this download restarts.
+                // A new transfer of the task that passed the file on writes into it: this download restarts from zero.
                 if let former, flights[former] != nil { return try await folder.remove(file, durably: true) }
                 outlet.arrivals.pass(from: former, to: transfer.id, version: transfer.progress.version)
                 // The file is missing if an attempt before a crash has adopted it already. One that cannot be moved is
                 // removed, and the download restarts: no row names the file any more.
-                do { try await folder.move(adopted, to: file) } catch { try await folder.remove(adopted) }
+                do { try await folder.move(adopted, to: file) } catch {
+                    try await folder.remove(adopted, durably: true)
+                }
             case .removePartialFile: try await folder.remove(file, durably: true)
             case .keep(let ranges): try await folder.keep(ranges, of: file)
             case .find: await feed(.found(size: try await folder.size(file)), to: transfer.id)

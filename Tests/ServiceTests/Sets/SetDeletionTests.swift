@@ -7,23 +7,16 @@ import Testing
 @testable import Store
 @testable import Transfers
 
+/// Deletions of sets.
 struct SetDeletionTests {
     @Test(.enabled(if: !TestStore.isOnServer))
     func `The files that a deleted set leaves stay if its removal is interrupted`() async throws {
         try await ServiceStage.run { stage in
-            var (destination, change) = (SetDestination(), SetChange())
-            (destination.root, destination.path) = ("root", "m")
-            change.destination = .some(destination)
             let (service, database) = (stage.service, stage.service.store.database)
-            let set = try await service.putSet("m", of: stage.app, change, ifRevision: nil).set
+            let set = try await stage.setOnDisk()
             stage.origin.serve("/v1", .text("v1"))
             for (name, state) in [("v1", SetVersionState.published), ("v2", .failed)] {
-                var order = SetVersionOrder()
-                order.name = name
-                let draft = try await service.beginVersion(order, of: set, in: stage.session())
-                try await service.add(
-                    [SetFile("f", TransferRequest(url: stage.origin.url("/\(name)"), method: "GET"))], to: draft)
-                _ = try await service.finish(draft, fingerprint: [], recording: nil)
+                try await stage.version(name, of: set)
                 try await eventually("\(name) has ended") {
                     try await service.version(name, of: set.id).state == state
                 }

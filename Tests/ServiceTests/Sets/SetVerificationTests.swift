@@ -23,14 +23,9 @@ struct SetVerificationTests {
                     """)
             }
             let set = try await service.putSet("m", of: stage.app, SetChange(), ifRevision: nil).set
-            stage.origin.serve("/f", .text("changed"))
+            stage.origin.serve("/v1", .text("changed"))
             let listed = SetDigest(.gitBlobSHA1, String(repeating: "0", count: 40))
-            var order = SetVersionOrder()
-            order.name = "v1"
-            let draft = try await service.beginVersion(order, of: set, in: stage.session())
-            try await service.add(
-                [SetFile("f", TransferRequest(url: stage.origin.url("/f"), method: "GET"), listed)], to: draft)
-            let version = try await service.finish(draft, fingerprint: [], recording: nil).version.id
+            let version = try await stage.version("v1", of: set, digest: listed)
             try await eventually("a second verification was attempted", within: .seconds(30)) {
                 let standing = try await store.sets.standing(of: version)
                 return standing.map { $0.attempts >= 2 || $0.version.state == .published } ?? false

@@ -10,31 +10,19 @@ import Testing
 
 /// Versions that a destination may show although they are not published.
 struct SetWithdrawalTests {
-    private static func create(_ name: String, of set: SetRecord, _ stage: ServiceStage) async throws -> SetVersionID {
-        stage.origin.serve("/\(name)", .text(name))
-        var order = SetVersionOrder()
-        order.name = name
-        let draft = try await stage.service.beginVersion(order, of: set, in: stage.session())
-        try await stage.service.add(
-            [SetFile("f", TransferRequest(url: stage.origin.url("/\(name)"), method: "GET"))], to: draft)
-        return try await stage.service.finish(draft, fingerprint: [], recording: nil).version.id
-    }
-
     @Test func `A failed version that readers may have seen gives way to the current one`() async throws {
         try await ServiceStage.run { stage in
-            var (destination, change) = (SetDestination(), SetChange())
-            (destination.root, destination.path) = ("root", "m")
-            change.destination = .some(destination)
+            for name in ["v1", "v2"] { stage.origin.serve("/\(name)", .text(name)) }
             let service = stage.service
-            let set = try await service.putSet("m", of: stage.app, change, ifRevision: nil).set
+            let set = try await stage.setOnDisk()
             let (current, versions) = ("root/m/current", "root/m/.versions")
             func shown() -> [UInt8]? { readFile(stage.folder.file("\(current)/f")) }
-            _ = try await Self.create("v1", of: set, stage)
+            try await stage.version("v1", of: set)
             try await eventually("v1 is shown") { shown() == Array("v1".utf8) }
             // A link does not replace a folder with entries.
             #expect(unlink(stage.folder.file(current)) == 0)
             stage.folder.makeFolder("\(current)/x")
-            let version = try await Self.create("v2", of: set, stage)
+            let version = try await stage.version("v2", of: set)
             try await eventually("v2 may be shown") {
                 try await service.version("v2", of: set.id).mayBeShown
             }
