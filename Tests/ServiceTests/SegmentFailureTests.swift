@@ -207,6 +207,19 @@ struct SegmentFailureTests {
     }
 
     @Test
+    func `A loop of redirects that begins within a download ends it`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
+            let led = [Misbehaviour.redirect(stage.origin.url("/a"))]
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: Self.size), turns: [Self.slowly] + Array(repeating: led, count: 500))
+            let done = try await run(stage, session) { $0.segments = .count(2) }
+            #expect(done.outcome == .failed)
+            #expect(done.result?.error?.code == .httpTooManyRedirects)
+        }
+    }
+
+    @Test
     func `The segments are stored before a second connection begins`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }

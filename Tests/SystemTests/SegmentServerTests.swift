@@ -83,4 +83,43 @@ import Testing
             #expect(scene.origin.requests("/a").count == asked)
         }
     }
+
+    @Test func `A mirror that requires a password gets the one stored for it when no other source is left`()
+        async throws
+    {
+        let scene = try await Scene(configuration: Self.configuration)
+        // With a receiver the refusal would become a question, which the stored credential answers again and again.
+        try await scene.launches(to: Receiver())
+        let mirror = try OriginServer()
+        let (size, piece) = (4 << 20, 1 << 20)
+        let bytes = Content.bytes(seed: 1, length: size)
+        var lie = bytes
+        for index in stride(from: 100, to: size, by: piece) { lie[index] ^= 1 }
+        scene.origin.serve("/a", Resource(.bytes(lie), etag: "\"a\""))
+        // base64("u:p")
+        let demand = Misbehaviour.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")
+        mirror.serve("/a", Resource(.bytes(bytes), etag: "\"b\""), always: [demand])
+        let space: JSON = [
+            "host": "127.0.0.1", "port": .integer(Int(mirror.port)), "protocol": "http", "realm": "r",
+            "authenticationMethod": "HTTPBasic",
+        ]
+        expect(
+            try await scene.api.post(
+                "/v1/credentials", ["protectionSpace": space, "credential": ["user": "u", "password": "p"]]), 201)
+        let values = stride(from: 0, to: size, by: piece).map {
+            JSON.string(Content.sha256(of: Array(bytes[$0..<$0 + piece])))
+        }
+        let number = try await scene.download(
+            "/a",
+            [
+                "segments": 2, "mirrors": [.string(mirror.url("/a"))],
+                "pieces": ["length": .integer(piece), "algorithm": "sha-256", "values": .array(values)],
+            ])
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded", "\(task)")
+        #expect(task["content"]["digest"]["value"].string == Content.sha256(of: bytes))
+        let questions = try await scene.api.get("/v1/questions?session=s").json["items"].array ?? []
+        #expect(questions.isEmpty, "\(questions)")
+        #expect(scene.origin.requests("/a").allSatisfy { $0.fields["Authorization"] == nil })
+    }
 }

@@ -28,8 +28,6 @@ struct Access: Sendable {
     var storedForProxy: [KnownCredential] = []
     /// The credential that the server is sent or shown, or trusted for.
     var credential: Credential?
-    /// The origin that ``credential`` is for.
-    var origin: String?
     var proxyCredential: Credential?
     var bucket: Bucket?
 }
@@ -48,8 +46,8 @@ extension Transfer {
             if isAt(answer.space) { credential.adopt(answer.credential) }
         }
         access.credential = credential.isEmpty ? nil : credential
-        access.origin = request.url.origin
         attempt.access = access
+        attempt.accesses[request.url.origin] = access
     }
 
     /// The credentials that this attempt could choose from.
@@ -94,7 +92,7 @@ extension Transfer {
 
     /// The credential that a server may be sent or shown; never the credential of another server.
     func credential(for url: ParsedURL) -> Credential? {
-        url.origin == attempt.access.origin ? attempt.access.credential : nil
+        attempt.accesses[url.origin]?.credential
     }
 
     /// The signature for the bucket of the task's object; nil if the current request goes to another server.

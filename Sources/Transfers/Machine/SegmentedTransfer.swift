@@ -35,7 +35,9 @@ struct SegmentedTransfer: Sendable {
     /// The failure of a connection.
     struct Failure: Sendable {
         let result: ExchangeResult
-        let source: Int
+        let url: ParsedURL
+        /// The redirects that led to the URL.
+        let hops: Int
     }
 
     var plan: Segmentation

@@ -156,7 +156,10 @@ extension Transfer {
         _ effects: inout [Effect], _ world: Surroundings
     ) -> Bool {
         let source = connection.source
-        if result.outcome != .stopped { segmented.failure = SegmentedTransfer.Failure(result: result, source: source) }
+        if result.outcome != .stopped {
+            segmented.failure = SegmentedTransfer.Failure(
+                result: result, url: connection.url, hops: segmented.routes[source]?.hops ?? 0)
+        }
         switch result.judgement?.verdict {
         case .restartWithThisBody, .askAgainFromZero:
             // A mirror whose content never matched is dropped.
@@ -286,10 +289,19 @@ extension Transfer {
             return segmented.plan.isForsaken ? judge(last, world) { $0.judgeLies() } : []
         }
         segmented.plan.endRests()
-        stage = .segmented(segmented)
-        if let route = segmented.routes[failure.source] ?? route(to: failure.source) {
-            (request.url, request.hops) = (route.url, route.hops)
+        (request.url, request.hops) = (failure.url, failure.hops)
+        guard failure.result.mayAsk else {
+            stage = .segmented(segmented)
+            return judge(failure.result, world)
         }
+        // The credentials that were read for another source say nothing about this one.
+        guard let access = attempt.accesses[failure.url.origin] else {
+            segmented.failure = nil
+            stage = .segmented(segmented)
+            return [.authorize]
+        }
+        stage = .segmented(segmented)
+        attempt.access = access
         return judge(failure.result, world)
     }
 }

@@ -131,7 +131,10 @@ struct Attempt: Sendable {
 
     var startedAt: Timestamp
     var request: Request
+    /// What the current request may present.
     var access = Access()
+    /// What was read for each origin that the attempt has requested.
+    var accesses: [String: Access] = [:]
     /// The resume point that the current request's `Range` is made from.
     var resuming: ResumePoint?
     /// The version of the bytes, should the current request begin at offset 0.
