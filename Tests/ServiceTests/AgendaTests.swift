@@ -178,9 +178,12 @@ final class AgendaTests {
     }
 
     private func begin(connection number: UInt64, limit: Int) -> Bool {
-        let place = FairShare.Lane(
+        agenda.begin(connection: ExchangeID(rawValue: number), place(limit: limit), .anything, at: now)
+    }
+
+    private func place(limit: Int) -> FairShare.Lane {
+        FairShare.Lane(
             app: 1, session: 1, host: "https://a.example:443", priority: 0, ready: 0, running: 1, limit: limit)
-        return agenda.begin(connection: ExchangeID(rawValue: number), place, .anything, at: now)
     }
 
     private func pass(connection number: UInt64, to next: UInt64) -> Bool {
@@ -229,6 +232,25 @@ final class AgendaTests {
         agenda.places?.drop()
         #expect(!begin(connection: 2, limit: 3), "what was not used is given up")
         #expect(agenda.placeClaims.map(\.wanted) == [1] && agenda.placeClaims.map(\.used) == [0])
+    }
+
+    @Test
+    func `A task uses its own slot elsewhere once no slot is free there, and not while a task could begin`() throws {
+        func beginInOwnSlot() -> Bool {
+            agenda.beginInOwnSlot(connection: ExchangeID(rawValue: 9), place(limit: 1), .anything, at: now)
+        }
+        #expect(!beginInOwnSlot(), "the queue has not been read")
+        try round()
+        #expect(begin(connection: 1, limit: 1) && !begin(connection: 2, limit: 1))
+        #expect(beginInOwnSlot())
+        agenda.pause("https://a.example:443", for: .seconds(5), app: AppID(1), at: now)
+        #expect(!beginInOwnSlot())
+
+        agenda = Agenda(maximumTransfers: 8, maximumTransfersPerHost: 4, isShared: true)
+        try round()
+        #expect(!begin(connection: 1, limit: 1) && !beginInOwnSlot(), "the store has not been asked")
+        grant(0)
+        #expect(!begin(connection: 1, limit: 1) && beginInOwnSlot())
     }
 
     @Test

@@ -245,18 +245,12 @@ struct SegmentFailureTests {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
             let bytes = Content.bytes(seed: 1, length: Self.size)
-            var lie = bytes
-            for index in stride(from: 100, to: lie.count, by: 1 << 20) { lie[index] ^= 1 }
             stage.origin.serve("/a", Resource(.bytes(bytes), etag: "\"a\""), always: Self.slowly)
-            stage.origin.serve("/b", Resource(.bytes(lie), etag: "\"b\""), always: Self.slowly)
+            stage.origin.serve("/b", Resource(.bytes(Self.lie(bytes)), etag: "\"b\""), always: Self.slowly)
             let done = try await run(stage, session) {
                 $0.segments = .count(4)
                 $0.mirrors = [stage.origin.url("/b")]
-                $0.pieces = PieceDigests(
-                    length: 1 << 20, algorithm: .sha256,
-                    values: stride(from: 0, to: bytes.count, by: 1 << 20).map {
-                        Content.sha256(of: Array(bytes[$0..<min(bytes.count, $0 + (1 << 20))]))
-                    })
+                $0.pieces = Self.pieces(bytes)
             }
             #expect(done.outcome == .succeeded)
             #expect(done.content?.digest.value == Content.sha256(of: bytes))
@@ -266,5 +260,63 @@ struct SegmentFailureTests {
             #expect(twice > 0)
             #expect(received - twice >= Int64(Self.size) && received - twice < Int64(Self.size) + (1 << 20))
         }
+    }
+
+    @Test
+    func `Two tasks whose only honest sources are at each other's hosts both continue`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 1 }
+            let (bytes, other, gate) = (Content.bytes(seed: 1, length: 4 << 20), try OriginServer(), Gate())
+            var orders: [TaskOrder] = []
+            for (path, liar, honest) in [("/a", stage.origin, other), ("/b", other, stage.origin)] {
+                liar.serve(path, Resource(.bytes(Self.lie(bytes)), etag: "\"a\""), always: [.hold(gate)])
+                honest.serve(path, Resource(.bytes(bytes), etag: "\"b\""))
+                orders.append(
+                    stage.order(path) {
+                        $0.request.url = liar.url(path)
+                        $0.mirrors = [honest.url(path)]
+                        $0.pieces = Self.pieces(bytes)
+                    })
+            }
+            let tasks = try await stage.service.createTasks(orders, in: session, recording: nil).map(\.task)
+            try await eventually("both are requested") { gate.waiting == 2 }
+            gate.open()
+            for task in tasks {
+                let done = try await stage.completed(task)
+                #expect(done.outcome == .succeeded)
+                #expect(done.content?.digest.value == Content.sha256(of: bytes))
+            }
+        }
+    }
+
+    @Test
+    func `A task with the only slot of the service continues at its mirror`() async throws {
+        try await ServiceStage.run(configured: { $0.maximumTransfers = 1 }) { stage in
+            let session = try await stage.session()
+            let (bytes, mirror) = (Content.bytes(seed: 1, length: 4 << 20), try OriginServer())
+            stage.origin.serve("/a", Resource(.bytes(Self.lie(bytes)), etag: "\"a\""))
+            mirror.serve("/a", Resource(.bytes(bytes), etag: "\"b\""))
+            let done = try await run(stage, session) {
+                $0.mirrors = [mirror.url("/a")]
+                $0.pieces = Self.pieces(bytes)
+            }
+            #expect(done.outcome == .succeeded)
+            #expect(done.content?.digest.value == Content.sha256(of: bytes))
+        }
+    }
+
+    /// The bytes with a wrong one in each piece.
+    private static func lie(_ bytes: [UInt8]) -> [UInt8] {
+        var lie = bytes
+        for index in stride(from: 100, to: lie.count, by: 1 << 20) { lie[index] ^= 1 }
+        return lie
+    }
+
+    private static func pieces(_ bytes: [UInt8]) -> PieceDigests {
+        PieceDigests(
+            length: 1 << 20, algorithm: .sha256,
+            values: stride(from: 0, to: bytes.count, by: 1 << 20).map {
+                Content.sha256(of: Array(bytes[$0..<min(bytes.count, $0 + (1 << 20))]))
+            })
     }
 }

@@ -128,6 +128,18 @@ package struct Agenda: Sendable {
         return true
     }
 
+    /// Counts a connection that uses its task's own slot at another origin, whatever the limits of that origin. It does so
+    /// only once no slot there is free.
+    mutating func beginInOwnSlot(
+        connection exchange: ExchangeID, _ lane: FairShare.Lane, _ room: Room, at now: Timestamp
+    ) -> Bool {
+        guard !wantsTasks(room), !isDraining, pauses.until(lane.host, app: lane.app, at: now) == nil,
+            places?.isRefused(lane) ?? true
+        else { return false }
+        connections[exchange] = lane
+        return true
+    }
+
     /// Counts a connection at its actual origin instead of at its task's own URL.
     mutating func count(connection exchange: ExchangeID, _ lane: FairShare.Lane) { connections[exchange] = lane }
 

@@ -37,6 +37,9 @@ struct ConnectionPlaces: Sendable {
         return false
     }
 
+    /// Whether the store has granted no slot since something changed.
+    func isRefused(_ lane: FairShare.Lane) -> Bool { refused.contains(Key(lane)) }
+
     /// Requests slots again that were refused, because something changed.
     mutating func askAgain() { refused = [] }
 

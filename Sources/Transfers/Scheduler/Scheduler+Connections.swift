@@ -26,9 +26,33 @@ extension Scheduler {
                 }
                 break
             }
-            if isStuck { return }
+            if isStuck {
+                await useOwnSlot(id, for: sources)
+                return
+            }
         }
         if flights[id]?.transfer.segmented == nil { turn.widening.remove(id) }
+    }
+
+    /// Uses a task's own slot for another source than its own if it has no connection. Otherwise two tasks could wait for
+    /// each other's slots for ever, and one for its own.
+    private func useOwnSlot(_ id: TaskID, for sources: [Int]) async {
+        guard let transfer = flights[id]?.transfer, let segmented = transfer.segmented, segmented.connections.isEmpty
+        else { return }
+        let (exchange, room, now) = (exchanges.next, room, clock.now)
+        for source in sources {
+            guard let route = transfer.routeToConnect(source) else { return }
+            let lane = lane(of: transfer, at: route.url.origin)
+            guard agenda.withLock({ $0.beginInOwnSlot(connection: exchange, lane, room, at: now) }) else { continue }
+            return await begin(exchange, of: id, to: source, isOwn: true)
+        }
+    }
+
+    private func begin(_ exchange: ExchangeID, of id: TaskID, to source: Int, isOwn: Bool) async {
+        guard let segmented = flights[id]?.transfer.segmented else { return }
+        await feed(.connect(source: source, isOwn: isOwn, positions: positions(segmented)), to: id)
+        if flights[id]?.transfer.segmented?.connections[exchange] != nil { return }
+        agenda.withLock { $0.ended(connection: exchange) }
     }
 
     enum Connecting { case begun, noPlace, nothingToDo }
@@ -43,12 +67,8 @@ extension Scheduler {
         guard isOwn || hasPlace(for: exchange, of: transfer, at: route.url.origin, inPlaceOf: last) else {
             return .noPlace
         }
-        await feed(.connect(source: source, isOwn: isOwn, positions: positions(segmented)), to: id)
-        guard flights[id]?.transfer.segmented?.connections[exchange] != nil else {
-            agenda.withLock { $0.ended(connection: exchange) }
-            return .nothingToDo
-        }
-        return .begun
+        await begin(exchange, of: id, to: source, isOwn: isOwn)
+        return flights[id]?.transfer.segmented?.connections[exchange] == nil ? .nothingToDo : .begun
     }
 
     /// Begins a connection in the slot of one that ended, or others if that is impossible.
