@@ -47,9 +47,9 @@ enum Leftovers {
     static func files(of store: Store) async throws -> Set<String> {
         try await store.database.read { db in
             Set(
-                try db.all("SELECT file FROM resume_data UNION SELECT file FROM body WHERE file IS NOT NULL") {
-                    $0.text(0)
-                })
+                try db.all(
+                    "SELECT file FROM resume_data WHERE spent = 0 UNION SELECT file FROM body WHERE file IS NOT NULL"
+                ) { $0.text(0) })
         }
     }
 }

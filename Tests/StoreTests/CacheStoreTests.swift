@@ -248,6 +248,55 @@ struct CacheStoreTests {
         try await expectSoundLedger(fixture)
     }
 
+    /// A suspended leader, and a follower that has not begun with its bytes.
+    private func passed(in other: SessionRecord? = nil) async throws -> (leader: TaskID, follower: TaskID, file: String)
+    {
+        let (leader, follower) = (try await claimed(in: other)[0], try await claimed()[0])
+        #expect(try await ask(leader).leads)
+        guard case .follow = try await ask(follower) else { throw Unexpected() }
+        _ = try await store.tasks.command(.suspend, task: leader, at: fixture.now)
+        try await fixture.settle(Settlement(task: leader, .interrupted(Self.progress(1000))))
+        return (leader, follower, "partial/\(leader.rawValue)")
+    }
+
+    @Test func `A suspended leader that writes its file anew withdraws it from the task that has not begun with it`()
+        async throws
+    {
+        let (leader, follower, file) = try await passed()
+        let progress = try #require(try await store.tasks.read(leader).progress)
+        #expect(progress.hasPassedBytes && progress.kept == .none)
+        try await store.tasks.withdraw(file, of: leader, at: fixture.now)
+        let claimed = try #require(try await fixture.claim().first)
+        #expect(claimed.id == follower)
+        #expect(claimed.progress.adoptedFile == nil && claimed.progress.kept == .none)
+        #expect(claimed.progress.restartCause == "partialFileMissing")
+    }
+
+    @Test func `The file of a suspended leader outlives its session until the follower has begun with it`() async throws
+    {
+        let other = try await fixture.makeSession("other", app: app)
+        let (_, follower, file) = try await passed(in: other)
+        _ = try await store.sessions.forget(other.id, at: fixture.now)
+        #expect(try await !fixture.clean().filesToRemove.contains(file))
+        #expect(try await store.files.need(of: file) == .needed)
+        #expect(try await fixture.claim().map(\.id) == [follower])
+        try await fixture.settle(Settlement(task: follower, .advanced(Self.progress(1000))))
+        #expect(try await store.files.need(of: file) == .useless)
+    }
+
+    @Test func `A record of passed bytes does not protect what the former leader leaves later`() async throws {
+        let (leader, follower, file) = try await passed()
+        #expect(try await fixture.claim().map(\.id) == [follower])
+        try await fixture.settle(Settlement(task: follower, .advanced(Self.progress(1000))))
+        _ = try await store.tasks.command(.resume, task: leader, at: fixture.now)
+        #expect(try await fixture.claim().map(\.id) == [leader])
+        var result = TaskResult(progress: TaskProgress())
+        result.error = TaskError(.dataLengthExceedsMaximum)
+        let aftermath = try await fixture.settle(
+            Settlement(task: leader, .completed(.failed, result, nil), leavesPartialFile: true))
+        #expect(aftermath.filesToRemove == [file])
+    }
+
     @Test func `The copy for the followers of a leader that was suspended meanwhile is removed`() async throws {
         let (leader, follower) = try await pair()
         _ = try await store.tasks.command(.suspend, task: leader, at: fixture.now)

@@ -534,6 +534,27 @@ final class NodeTests {
         #expect(try await first.store.files.discarded(limit: 9).contains("partial/\(unused.rawValue)"))
     }
 
+    @Test func `A file to adopt is useless once its task has begun at another node`() async throws {
+        let session = try await first.makeSession()
+        let task = try await waiting(retry, in: session)
+        let file = "partial/\(task.rawValue)"
+        _ = try await first.store.tasks.cancel(task, keeping: file, length: 5, nonce: [1], at: first.now)
+        var order = second.download()
+        var adopting = TaskProgress()
+        (adopting.adoptedFile, adopting.node) = (file, "first")
+        (order.resumeNonce, order.progress) = ([1], adopting)
+        try await first.create([order], in: session)
+        #expect(try await first.store.files.need(of: file) == .needed)
+        let begun = try #require(try await second.claim().first)
+        try await second.store.files.discard(of: begun.id, begun.progress, at: second.now)
+        #expect(try await first.store.files.discarded(limit: 9).contains(file))
+        #expect(try await first.store.files.need(of: file) == .undecided)
+        var progress = TaskProgress()
+        progress.node = "second"
+        try await second.settle(Settlement(task: begun.id, .advanced(progress)))
+        #expect(try await first.store.files.need(of: file) == .useless)
+    }
+
     @Test func `A task that a node held is resumed after that node has died`() async throws {
         let session = try await first.makeSession()
         let task = try await first.create(first.download(), in: session)

@@ -41,6 +41,30 @@ struct ResumeDataTests {
     }
 
     @Test
+    func `The file is kept for a task that has not begun for days, until the task has adopted it or is gone`()
+        async throws
+    {
+        for isDeleted in [false, true] {
+            let fixture = try await StoreFixture()
+            let files = fixture.store.files
+            try await cancelled(fixture, try await fixture.makeSession())
+            let session = try await fixture.makeSession("other", app: fixture.makeApp())
+            try await fixture.create([continued(fixture)], in: session)
+            fixture.advance(Store.Tasks.resumeDataPeriod * 3)
+            _ = try await fixture.clean()
+            #expect(try await files.need(of: "partial/resume-1") == .needed)
+            let task = try #require(try await fixture.claim().first)
+            if isDeleted {
+                _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
+                #expect(try await fixture.clean().filesToRemove.contains("partial/resume-1"))
+            } else {
+                try await fixture.settle(Settlement(task: task.id, .advanced(TaskProgress())))
+            }
+            #expect(try await files.need(of: "partial/resume-1") == .useless)
+        }
+    }
+
+    @Test
     func `A held task is resumed if the service dies before its cancellation, and keeps its bytes`()
         async throws
     {

@@ -29,6 +29,8 @@ package struct TaskProgress: Shape {
     package var restartCause: String?
     /// The partial file of a cancelled task that this task resumes, until its first attempt adopts the file.
     package var adoptedFile: String?
+    /// Another task may resume from this task's partial file, and may not have adopted it yet.
+    package var hasPassedBytes = false
     /// The number of consecutive pauses by a full disk without progress.
     package var diskPauses = 0
     /// The number of times that received bytes were discarded because the disk was full.
@@ -74,6 +76,7 @@ package struct TaskProgress: Shape {
         members.sparse("isConfirmed", &isConfirmed, unless: false)
         members.optional("restartCause", &restartCause)
         members.optional("adoptedFile", &adoptedFile)
+        members.sparse("hasPassedBytes", &hasPassedBytes, unless: false)
         members.sparse("diskPauses", &diskPauses, unless: 0)
         members.sparse("diskLosses", &diskLosses, unless: 0)
         members.optional("uploadURL", &uploadURL)

@@ -114,6 +114,7 @@ extension Store.Cache {
             try land(landing, in: leads ? flight : nil, of: live, transaction)
         } else if leads {
             guard try handOver(flight, of: live.id, progress, transaction), var rest = progress else { return false }
+            rest.hasPassedBytes = rest.adoptedFile == nil && rest.kept.parts == nil
             rest.forgetBytes()
             rest.adoptedFile = nil
             try store.tasks.saveProgress(rest, live, transaction)
@@ -187,7 +188,6 @@ extension Store.Cache {
         _ progress: TaskProgress, of leader: TaskID, to follower: LiveTask, _ own: inout TaskProgress,
         _ transaction: Transaction
     ) throws -> Bool {
-        let app = try transaction.session(follower.session).app
         guard own.kept == .none, progress.kept.point != nil, progress.keptOffset > 0, progress.kept.source == 0 else {
             return false
         }
@@ -195,15 +195,7 @@ extension Store.Cache {
             guard !upload.parts.isEmpty, upload.whole == nil else { return false }
             try store.tasks.adopt(upload, for: follower.id, transaction.db)
         } else {
-            let file = progress.adoptedFile ?? Store.Tasks.partialFile(leader)
-            // The record protects the file until the follower has adopted it, like that of spent resume data.
-            try transaction.db.execute(
-                """
-                INSERT INTO resume_data (nonce, app, file, spent, expires_at, node) VALUES (?1, ?2, ?3, 1, ?4, ?5) \
-                ON CONFLICT (nonce) DO UPDATE SET file = ?3, expires_at = ?4, node = ?5
-                """, Array("flight/\(leader.rawValue)/\(follower.id.rawValue)".utf8), app.rawValue, file,
-                (transaction.now + Store.Tasks.resumeDataPeriod).milliseconds, progress.node ?? node)
-            own.adoptedFile = file
+            own.adoptedFile = progress.adoptedFile ?? Store.Tasks.partialFile(leader)
         }
         own.kept = progress.kept
         own.node = progress.node

@@ -372,4 +372,10 @@ extension Schema {
         DROP TABLE event;
         ALTER TABLE event_of_19 RENAME TO event;
         """
+
+    /// `live.adopts` is the file of another task that the task resumes from and has not adopted yet, as its progress says.
+    static let version20: StaticString = """
+        ALTER TABLE live ADD COLUMN adopts TEXT;
+        CREATE INDEX live_adopts ON live (adopts) WHERE adopts IS NOT NULL;
+        """
 }

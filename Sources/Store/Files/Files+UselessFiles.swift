@@ -27,7 +27,7 @@ extension Store.Files {
         guard let owner = progress.node, owner != node else { return }
         _ = try await transact(at: now) { transaction in
             let files = [progress.adoptedFile, Store.Tasks.partialFile(task)].compactMap { $0 }
-            for file in files where try !store.tasks.isKept(file, unspent: true, transaction.db) {
+            for file in files where try !store.tasks.isKept(file, but: task, transaction.db) {
                 try self.discard(file, on: owner, transaction)
             }
         }
@@ -86,6 +86,8 @@ extension Store.Files {
                 OR EXISTS (SELECT 1 FROM resume_data WHERE file = ?1 AND (node IS NULL OR node = ?2))
                 """, path, self.node)
             if isNamed { return .needed }
+            let adopter = try db.first("SELECT task FROM live WHERE adopts = ?1", path) { TaskID($0.integer(0)) }
+            if let need = try adopter.map({ try self.needOfFiles(of: $0, db) }), need != .useless { return need }
             let isContent = path.hasPrefix("contents/")
             let name = path.split(separator: "/").last?.prefix { $0 != "." }
             guard isContent || path.hasPrefix("partial/"), let task = name.flatMap({ Int64($0) }) else {

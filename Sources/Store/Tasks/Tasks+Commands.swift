@@ -204,11 +204,12 @@ extension Store.Tasks {
             disk_needed = ?7, disk_kept = ?8, disk_not_before = ?9, \
             progress_document = coalesce(?10, progress_document), crashes = ?11, \
             node = CASE WHEN ?12 = 0 THEN node END, move_document = CASE WHEN ?12 = 0 THEN move_document END, \
-            left_by = CASE WHEN ?13 = 0 THEN left_by END WHERE task = ?1
+            left_by = CASE WHEN ?13 = 0 THEN left_by END, \
+            adopts = CASE WHEN ?10 IS NULL THEN adopts ELSE ?14 END WHERE task = ?1
             """,
             live.id.rawValue, columns.phase, columns.dueAt, columns.deadline, columns.remaining, columns.question,
             columns.diskNeeded, columns.diskKept, columns.diskNotBefore, progress.map { documents.encode($0) },
-            crashes, letsGo, isCleared)
+            crashes, letsGo, isCleared, progress?.adoptedFile)
         if life.state != live.life.state {
             try transaction.db.execute(
                 """

@@ -99,8 +99,8 @@ extension Store.Tasks {
             try db.executeAll(
                 """
                 INSERT INTO live (task, app, session, lane, number, kind, stage, priority, due_at, begins_at, \
-                resource_deadline, resource_remaining, body, progress_document, set_version) \
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+                resource_deadline, resource_remaining, body, progress_document, set_version, adopts) \
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
                 """, lives)
             (tasks, lives) = ([], [])
         }
@@ -169,7 +169,7 @@ extension Store.Tasks {
                 id.rawValue, session.app.rawValue, session.id.rawValue, lane, number,
                 specification.kind.rawValue, columns.phase, specification.priority, columns.dueAt,
                 specification.earliestBeginDate?.milliseconds, columns.deadline, columns.remaining, body,
-                new.progress.map { documents.encode($0) }, new.setVersion?.rawValue,
+                new.progress.map { documents.encode($0) }, new.setVersion?.rawValue, new.progress?.adoptedFile,
             ])
         transaction.follow(nil, life, lane: lane, of: session)
         return CreatedTask(

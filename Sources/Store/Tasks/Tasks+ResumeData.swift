@@ -105,9 +105,10 @@ extension Store.Tasks {
         else { return }
         let nonce = Self.nonceOfRetry(live.id)
         let expiresAt = (transaction.now + Self.resumeDataPeriod).milliseconds
-        // Resume data may keep the same bytes already: then the app decides which task resumes them.
+        // Resume data may keep the same bytes already: then the app decides which task resumes them. Or a task that shares
+        // the transfer has them.
         let file = progress.adoptedFile ?? Self.partialFile(live.id)
-        guard try !isKept(file, unspent: true, db) else { return }
+        guard try !isKept(file, but: live.id, db) else { return }
         let limits = try store.apps.read(session.app, db)?.limits
         let stored = try usage(of: session.app, db).stored + transaction.stored(of: session.app)
         guard let limits, stored + length <= limits.maximumStoredBytes else { return }
@@ -152,11 +153,30 @@ extension Store.Tasks {
             "UPDATE bucket_upload SET task = ?2, due_at = begun_at WHERE id = ?1", upload.row, task.rawValue)
     }
 
-    /// Whether resume data keeps a file.
-    ///
-    /// - Parameter unspent: Considers only resume data that no task has used.
-    func isKept(_ file: String, unspent: Bool = false, _ db: Connection) throws -> Bool {
-        try db.exists("SELECT 1 FROM resume_data WHERE file = ?1 AND spent <= ?2", file, !unspent)
+    /// Whether resume data keeps a file, or another task than `task` will adopt it.
+    func isKept(_ file: String, but task: TaskID, _ db: Connection) throws -> Bool {
+        try db.exists(
+            """
+            SELECT 1 WHERE EXISTS (SELECT 1 FROM resume_data WHERE file = ?1 AND spent = 0) \
+            OR EXISTS (SELECT 1 FROM live WHERE adopts = ?1 AND task <> ?2)
+            """, file, task.rawValue)
+    }
+
+    /// Has a task restart that has not adopted a file yet, before the task that left the file writes it anew.
+    package func withdraw(_ file: String, of task: TaskID, at now: Timestamp) async throws {
+        _ = try await transact(at: now) { transaction in
+            let adopters = try transaction.db.all(
+                "SELECT task FROM live WHERE adopts = ?1 AND task <> ?2", file, task.rawValue
+            ) { TaskID($0.integer(0)) }
+            for adopter in adopters {
+                guard let live = try transaction.live(adopter) else { continue }
+                var progress = try self.progress(of: live)
+                progress.restartCause = "partialFileMissing"
+                progress.forgetBytes()
+                progress.adoptedFile = nil
+                try self.saveProgress(progress, live, transaction)
+            }
+        }
     }
 
     /// The bytes that resume data refers to. `nil` if they are gone, so that the download restarts.
@@ -174,7 +194,7 @@ extension Store.Tasks {
         }
     }
 
-    /// Spends resume data for a new task: it can be used once. Spent data names a file only while a task may adopt it.
+    /// Spends resume data for a new task: it can be used once. The row of that task names the file from then on.
     ///
     /// - Parameter adopted: The file that the task adopts. A file at another node is removed.
     /// - Throws: ``DomainError/resumeDataSpent``.
@@ -189,9 +209,7 @@ extension Store.Tasks {
         }
         guard let kept else { return }
         if kept.isSpent { throw DomainError.resumeDataSpent }
-        try transaction.db.execute(
-            "UPDATE resume_data SET spent = 1, file = ?2 WHERE nonce = ?1", nonce, kept.file == adopted ? kept.file : ""
-        )
+        try transaction.db.execute("UPDATE resume_data SET spent = 1, file = '' WHERE nonce = ?1", nonce)
         if !kept.file.isEmpty, kept.file != adopted { try store.files.discard(kept.file, on: kept.node, transaction) }
         transaction.addStored(-kept.length, app: app)
     }

@@ -129,7 +129,7 @@ extension Store.Tasks {
         if let object = settlement.object { try store.files.discard(object: object, transaction) }
         if settlement.isLast { try store.cache.handOverFlight(led: settlement, transaction) }
         let partial = Self.partialFile(settlement.task)
-        if settlement.isLast, try !isKept(partial, transaction.db) {
+        if settlement.isLast, try !isKept(partial, but: settlement.task, transaction.db) {
             transaction.aftermath.filesToRemove.append(partial)
         }
     }
@@ -218,19 +218,21 @@ extension Store.Tasks {
     }
 
     func saveProgress(_ progress: TaskProgress, _ live: LiveTask, _ transaction: Transaction) throws {
-        try transaction.db.execute(
-            "UPDATE live SET progress_document = ?2 WHERE task = ?1", live.id.rawValue, documents.encode(progress))
+        try save(progress, of: live.id, transaction.db)
     }
 
     /// Stores the progress of an unfinished task, outside the scheduler's commits.
     ///
     /// - Returns: False if the task is completed.
     package func keep(_ progress: TaskProgress, of task: TaskID) async throws -> Bool {
-        try await database.write { [documents] db in
-            try db.change(
-                "UPDATE live SET progress_document = ?2 WHERE task = ?1", task.rawValue, documents.encode(progress))
-                > 0
-        }
+        try await database.write { db in try self.save(progress, of: task, db) > 0 }
+    }
+
+    @discardableResult
+    private func save(_ progress: TaskProgress, of task: TaskID, _ db: Connection) throws -> Int {
+        try db.change(
+            "UPDATE live SET progress_document = ?2, adopts = ?3 WHERE task = ?1", task.rawValue,
+            documents.encode(progress), progress.adoptedFile)
     }
 
     /// Ends a task in any state.
@@ -312,15 +314,13 @@ extension Store.Tasks {
                 outcome: outcome, statusCode: result.response?.statusCode, error: result.error))
     }
 
-    /// Discards the files of a completed task that no resume data keeps.
+    /// Discards the files of a completed task that no resume data and no other task needs.
     private func discardFiles(
         of task: TaskID, _ progress: TaskProgress, andPartialFile leavesFile: Bool, _ transaction: Transaction
     ) throws {
         let partial = Self.partialFile(task)
-        if leavesFile, try !isKept(partial, transaction.db) {
-            try store.files.discard(partial, on: progress.node, transaction)
-        }
-        if let file = progress.adoptedFile, try !isKept(file, unspent: true, transaction.db) {
+        for file in [leavesFile ? partial : nil, progress.adoptedFile].compactMap({ $0 })
+        where try !isKept(file, but: task, transaction.db) {
             try store.files.discard(file, on: progress.node, transaction)
         }
     }

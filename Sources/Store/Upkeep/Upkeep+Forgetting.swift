@@ -118,8 +118,10 @@ extension Store.Upkeep {
         if let live {
             if let body = live.body { try store.files.release(body: body, transaction) }
             let progress = try live.progress.map { try documents.decode(TaskProgress.self, $0) }
-            try store.files.discard(Store.Tasks.partialFile(TaskID(id)), on: progress?.node, transaction)
-            if let file = progress?.adoptedFile { try store.files.discard(file, on: progress?.node, transaction) }
+            for file in [Store.Tasks.partialFile(TaskID(id)), progress?.adoptedFile].compactMap({ $0 })
+            where try !store.tasks.isKept(file, but: TaskID(id), db) {
+                try store.files.discard(file, on: progress?.node, transaction)
+            }
         }
         try store.tasks.removeKeptForRetry(TaskID(id), transaction)
         let content = try db.first(

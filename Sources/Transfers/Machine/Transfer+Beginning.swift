@@ -11,6 +11,10 @@ extension Transfer {
         }
         if let refusal = refusalOfPlainHTTP() { return refusal }
         var effects: [Effect] = []
+        if progress.hasPassedBytes {
+            progress.hasPassedBytes = false
+            effects += [.withdrawPartialFile, .advance()]
+        }
         if let file = progress.adoptedFile {
             progress.adoptedFile = nil
             // A command that ends the task before the response keeps the file that the stored progress names.

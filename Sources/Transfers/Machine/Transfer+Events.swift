@@ -65,6 +65,8 @@ extension Transfer {
         case advance(Resumption? = nil)
         /// Adopts the partial file of a cancelled task.
         case adopt(file: String)
+        /// Has the task restart that may resume from the partial file, which is written anew.
+        case withdrawPartialFile
         /// Measures the partial file.
         case find
         case removePartialFile

@@ -37,7 +37,7 @@ extension Scheduler {
         case .advance(let resumption?):
             batch.settlements.append(
                 Settlement(task: id, .advanced(flight.transfer.progress), resumption: resumption))
-        case .adopt, .find, .removePartialFile, .keep: await prepareFile(effect, flight.transfer)
+        case .adopt, .withdrawPartialFile, .find, .removePartialFile, .keep: await prepareFile(effect, flight.transfer)
         case .authorize: await authorize(flight)
         case .consult: consult(flight)
         case .forbidReuse: forbidReuse(of: flight.transfer)
@@ -196,6 +196,7 @@ extension Scheduler {
                 do { try await folder.move(adopted, to: file) } catch {
                     try await folder.remove(adopted, durably: true)
                 }
+            case .withdrawPartialFile: try await store.tasks.withdraw(file, of: transfer.id, at: clock.now)
             case .removePartialFile: try await folder.remove(file, durably: true)
             case .keep(let ranges): try await folder.keep(ranges, of: file)
             case .find: await feed(.found(size: try await folder.size(file)), to: transfer.id)
