@@ -70,6 +70,14 @@ import Testing
         #expect(gone.evaluate(at: .after(5)) == .launch(.tasksFinished))
     }
 
+    @Test func `Times from before the clock was set back do not delay a launch`() {
+        #expect(Self.rule { $0.lastDetachedAt = .after(3600) }.evaluate(at: now) == .launch(.tasksFinished))
+        #expect(Self.rule { $0.notBefore = .after(3600) }.evaluate(at: now) == .launch(.tasksFinished))
+        // A detachment during the transaction, and the longest wait.
+        #expect(Self.rule { $0.lastDetachedAt = .after(1) }.evaluate(at: now) == .notNow(until: .after(6)))
+        #expect(Self.rule { $0.notBefore = .after(600) }.evaluate(at: now) == .notNow(until: .after(600)))
+    }
+
     @Test func `Completions that acknowledge nothing delay the next launch`() {
         let waits = (0...10).map { LaunchRule.backoff(idleCompletions: $0).seconds }
         #expect(waits == [0, 5, 10, 20, 40, 80, 160, 320, 600, 600, 600])

@@ -194,6 +194,31 @@ struct ResumableUploadTests {
         #expect(decisions == [.proceed, .proceed, .wait, .proceed, .wait, .proceed])
     }
 
+    @Test func `A server that never completes the upload is not queried in a circle`() {
+        var upload = upload(.append(from: 40))
+        let incomplete = head(204, ["Upload-Complete": "?0"])
+        let claim = head(104, ["Upload-Draft-Interop-Version": "8", "Upload-Offset": "60"])
+        var decisions: [Upload.Decision] = []
+        for offset in ["40", "40", "70", "70"] {
+            // Bytes that a 104 claims and the next query denies are no progress.
+            _ = upload.handle(informational: claim, resource: nil)
+            decisions.append(upload.handle(answer: incomplete, hasSentAll: true))
+            decisions.append(upload.handle(answer: head(204, ["Upload-Offset": offset]), hasSentAll: true))
+        }
+        decisions.append(upload.handle(answer: incomplete, hasSentAll: true))
+        #expect(
+            decisions == [
+                .proceed, .proceed, .wait, .proceed, .wait, .proceed, .proceed, .proceed, .wait,
+            ])
+    }
+
+    @Test func `Every move of a resource counts, even to its own URL and across a restart`() {
+        var upload = upload(.append(from: 40))
+        for _ in 0..<2 { upload.move(to: Self.resource) }
+        upload.startAgain()
+        #expect(upload.moves == 2)
+    }
+
     @Test func `A moved resource is queried at its new URL`() {
         var upload = upload(.append(from: 40))
         let place = ParsedURL(text: "http://b.example/2", isSecure: false, host: "b.example", port: 80)

@@ -251,6 +251,10 @@ final class AgendaTests {
         #expect(!begin(connection: 1, limit: 1) && !beginInOwnSlot(), "the store has not been asked")
         grant(0)
         #expect(!begin(connection: 1, limit: 1) && beginInOwnSlot())
+        agenda.ended(connection: ExchangeID(rawValue: 9))
+        try round()
+        agenda.began(deletion: ExchangeID(rawValue: 8), place(limit: 1))
+        #expect(!begin(connection: 1, limit: 1) && beginInOwnSlot(), "no slot is left here, so the store is not asked")
     }
 
     @Test

@@ -57,6 +57,57 @@ struct DownloadTests {
     }
 
     @Test
+    func `A resumed part counts as the 200 that it continues, and its digest is checked`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let content = Resource.generated(seed: 1, length: 2 << 20)
+            let digest = ContentDigest(algorithm: .sha256, value: content.sha256)
+            for expected in [nil, digest] {
+                stage.origin.serve("/a", content, turns: [[.cut(after: 1 << 20)]])
+                let order = stage.order("/a") {
+                    $0.acceptableStatusCodes = [StatusRange(200, 200)]
+                    $0.expectedDigest = expected
+                }
+                let done = try await stage.completed(stage.create(order, in: session)[0])
+                #expect(done.outcome == .succeeded)
+                #expect(done.result?.response?.statusCode == 206)
+                #expect(done.content?.digest.value == content.sha256)
+            }
+            // A range that the app itself requests is no 200.
+            let own = stage.order("/a") {
+                $0.acceptableStatusCodes = [StatusRange(200, 200)]
+                $0.request.headers.append("Range", "bytes=0-9")
+            }
+            #expect(try await stage.completed(stage.create(own, in: session)[0]).outcome == .httpError)
+        }
+    }
+
+    @Test
+    func `Resumed segments count as the 200 that they continue`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session { $0.httpMaximumConnectionsPerHost = 16 }
+            let (content, gate) = (Resource.generated(seed: 1, length: 8 << 20), Gate())
+            stage.origin.serve("/a", content, always: [.holdBody(after: 300_000, gate)])
+            let order = stage.order("/a") {
+                $0.segments = .count(4)
+                $0.acceptableStatusCodes = [StatusRange(200, 200)]
+            }
+            let task = try await stage.create(order, in: session)[0]
+            try await eventually("four connections") { gate.waiting == 4 }
+            try await stage.received(1_000_000, of: task)
+            _ = try await stage.service.command(.suspend, task: task.id)
+            try await eventually("the transfer stops") { await !stage.service.scheduler.isTransferring(task.id) }
+            let kept = try await stage.service.task(task.number, in: task.session).progress?.kept.segments?.count
+            #expect(kept ?? 0 > 0)
+            gate.open()
+            _ = try await stage.service.command(.resume, task: task.id)
+            let done = try await stage.completed(task)
+            #expect(done.outcome == .succeeded)
+            #expect(done.content?.digest.value == content.sha256)
+        }
+    }
+
+    @Test
     func `A download of a changed resource restarts, with an event`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()

@@ -278,6 +278,26 @@ struct JudgeTests {
     }
 
     @Test
+    func `A disk that stays full pauses a download in segments for longer each time`() throws {
+        let record = SegmentRecord {
+            $0.total = 40 << 20
+            $0.held = [HeldRange(0, 1 << 20)]
+        }
+        let point = ResumePoint {
+            $0.entityTag = "\"v\""
+            $0.totalLength = 40 << 20
+        }
+        var progress = TaskProgress()
+        progress.kept = .segments(record, point, source: 0)
+        progress.diskPauses = 3
+        var transfer = try TransferTests.transfer(progress) { $0.segments = .count(4) }
+        transfer.stage = .segmented(try #require(transfer.restoredSegments))
+        let (judgement, after) = judge(transfer, result(.failed(.disk(errno: 28)), nil, [], .none))
+        guard case .waitForDisk(_, let at) = judgement else { throw Unexpected() }
+        #expect(after.diskPauses == 4 && at == now + DiskPlan.delay(afterPauses: 4))
+    }
+
+    @Test
     func `A part of another version restarts the download`() throws {
         let wrong = [("ETag", "\"other\""), ("Content-Range", "bytes 500-999/1000")]
         let (judgement, progress) = judge(try transfer(resuming: 500), result(.complete, 206, wrong))
@@ -373,6 +393,31 @@ struct JudgeTests {
         #expect(question.protectionSpace?.serverPublicKey == "sha256/k")
         let pinned = result(.failed(.pinMismatch), nil, [], .none) { $0.serverPublicKey = "sha256/k" }
         #expect(try finished(judge(try transfer(), pinned).0).1.error?.code == .serverCertificateUntrusted)
+    }
+
+    @Test(arguments: [("https://a.example/up/1", true), ("https://b.example/up/1", false)])
+    func `An upload resource at another origin asks no questions in the target's name`(
+        _ resource: String, _ mayAsk: Bool
+    ) throws {
+        let body = BodyLocation(storage: .bytes(Array(repeating: 1, count: 10)), length: 10, digest: "")
+        var transfer = try transfer(kind: .upload, body: body)
+        transfer.attempt.upload = ResumableUpload(
+            version: .eight, length: 10, resource: try ParsedURL(resource), offset: 5)
+        let refused = result(.complete, 401, [("WWW-Authenticate", "Basic realm=\"b\"")])
+        let (judgement, progress) = judge(transfer, refused)
+        switch judgement {
+        case .ask(let question): #expect(mayAsk && question.protectionSpace?.host == "a.example")
+        case .send(.upload(let upload)):
+            #expect(!mayAsk && upload.step == .create && progress.attempts.restarts == 1)
+        default: Issue.record("\(judgement)")
+        }
+        let untrusted = result(.failed(.certificateUntrusted), nil, [], .none) { $0.serverPublicKey = "sha256/k" }
+        switch judge(transfer, untrusted).0 {
+        case .ask: #expect(mayAsk)
+        case .finish(let outcome, let result, _):
+            #expect(!mayAsk && outcome == .failed && result.error?.code == .serverCertificateUntrusted)
+        default: Issue.record("neither a question nor the end")
+        }
     }
 
     @Test

@@ -232,6 +232,33 @@ struct ResumableUploadTests {
         #expect(task.result?.error?.code == .cannotParseResponse)
     }
 
+    @Test func `Appends that never complete the upload are attempts`() async throws {
+        let stage = try await ServiceStage.start()
+        let server = try DraftServer()
+        let session = try await stage.session {
+            $0.retryPolicy = .custom(
+                RetryPolicy.Settings(maximumAttempts: 3, initialDelay: 0.05, maximumDelay: 0.1))
+        }
+        let incomplete = DraftServer.Turn { $0.status = (204, [("Upload-Complete", "?0")]) }
+        server.take([DraftServer.Turn { $0.cutBody = 20_000 }] + Array(repeating: incomplete, count: 50))
+        let task = try await stage.completed(upload(stage, server, in: session))
+        #expect(task.outcome == .failed)
+        #expect(task.result?.error?.code == .badServerResponse)
+        #expect(task.result?.progress.attempts.attempts == 3)
+        let appends: [[String]] = Array(repeating: ["HEAD", "PATCH"], count: 4)
+        #expect(server.methods == ["PUT"] + appends.joined())
+    }
+
+    @Test func `An upload resource that moves to its own URL without end restarts the upload`() async throws {
+        let stage = try await ServiceStage.start()
+        let server = try DraftServer()
+        server.take([DraftServer.Turn { $0.cutBody = 20_000 }])
+        server.redirect("/uploads/1", to: "/uploads/1")
+        #expect(try await stage.completed(upload(stage, server)).outcome == .succeeded)
+        #expect(server.methods == ["PUT"] + Array(repeating: "HEAD", count: Redirect.limit + 1) + ["PUT"])
+        #expect(server.finished.map(\.sha256) == [sha256])
+    }
+
     @Test func `Faults during a query are retried`() async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()

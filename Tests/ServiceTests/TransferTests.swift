@@ -203,6 +203,26 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 9), end)) == "asking settle")
     }
 
+    @Test func `No response to an outdated request delays or questions the new one`() throws {
+        let exchange = ExchangeID(rawValue: 9)
+        let ends = [
+            Self.result(.complete, Self.head(503, [("Retry-After", "600")]), .notADownload(status: 503)),
+            Self.result(.complete, Self.head(401, [("WWW-Authenticate", "Basic")]), .notADownload(status: 401)),
+            Self.result(.failed(.disk(errno: 28))), Self.result(.failed(.reset)),
+            Self.result(.failed(.certificateUntrusted)), Self.result(.complete, Self.head(404)),
+        ]
+        for end in ends {
+            var transfer = try Self.transfer()
+            _ = Self.feed(&transfer, .begin, .authorized(Access.Found()), .stop(.outdated))
+            let before = transfer.progress
+            let effects = transfer.handle(.ended(exchange, end), in: Self.world(canAsk: true))
+            #expect(effects.map(\.word) == ["settle"])
+            guard case .settle(let settlement)? = effects.last, case .interrupted(let progress) = settlement.verdict
+            else { throw Unexpected() }
+            #expect(progress == before)
+        }
+    }
+
     @Test func `A failed fetch of a body is an attempt, unless it was stopped`() throws {
         for isStopped in [false, true] {
             var transfer = try Self.transfer(kind: .upload) { $0.bodyObject = ObjectReference() }
@@ -334,6 +354,125 @@ struct TransferTests {
         #expect(Self.feed(&transfer, wanted) == "segmented shorten show widenLater")
         #expect(Self.feed(&transfer, wanted) == "segmented widenLater")
         #expect(Self.feed(&transfer, .stop(.interrupted), wanted) == "segmented")
+    }
+
+    // MARK: Segments and mirrors
+
+    /// A download with a mirror that resumes in segments, before its first connection.
+    private static func resumedSegments(
+        of url: String = Self.url, source: Int = 0, isProven: Bool = true
+    ) throws -> Transfer {
+        let total = TransferWalk.total
+        let record = SegmentRecord {
+            $0.total = total
+            $0.held = [HeldRange(0, 1 << 20)]
+        }
+        let point = ResumePoint {
+            $0.url = url
+            $0.entityTag = "\"v\""
+            $0.totalLength = total
+        }
+        var progress = TaskProgress()
+        progress.kept = .segments(record, point, source: source)
+        var transfer = try Self.transfer(progress) {
+            $0.request.url = url
+            $0.segments = .count(4)
+            $0.mirrors = ["https://b.example/x"]
+            if isProven { $0.expectedDigest = ContentDigest(algorithm: .sha256, value: "aa") }
+        }
+        _ = feed(&transfer, .begin, .found(size: total), .authorized(Access.Found()))
+        return transfer
+    }
+
+    private static func connect(_ transfer: inout Transfer, to source: Int, _ exchange: UInt64) {
+        _ = transfer.handle(.connect(source: source, isOwn: false, positions: [:]), in: world(exchange))
+    }
+
+    @Test func `A source rests once its kept connections were closed too often in a row`() throws {
+        var transfer = try Self.resumedSegments()
+        var closed = Self.result(.failed(.http2Stream))
+        closed.metrics.isReusedConnection = true
+        let again = "segmented show advance widenLater replace"
+        Self.connect(&transfer, to: 0, 20)
+        #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 20), closed)) == again)
+        // Bytes on disk end the row.
+        Self.connect(&transfer, to: 0, 21)
+        let exchange = ExchangeID(rawValue: 21)
+        let start = try #require(transfer.segmented?.connections[exchange]?.bytes.lowerBound)
+        _ = Self.feed(&transfer, .durable(exchange, start + 1000, nil))
+        #expect(Self.feed(&transfer, .ended(exchange, closed)) == again)
+        for number in 22...23 as ClosedRange<UInt64> {
+            Self.connect(&transfer, to: 0, number)
+            let after = Self.feed(&transfer, .ended(ExchangeID(rawValue: number), closed))
+            #expect(after == (number == 22 ? again : "segmented hold show advance widenLater widen"))
+        }
+    }
+
+    @Test func `A mirror may redirect to http if the task's own URL is of http`() throws {
+        let location = [("Location", "http://c.example/y")]
+        let led = Self.result(.complete, Self.head(307, location), .notADownload(status: 307))
+        for (url, isFollowed) in [("http://a.example/x", true), (Self.url, false)] {
+            var transfer = try Self.resumedSegments(of: url)
+            Self.connect(&transfer, to: 1, 20)
+            let after = Self.feed(&transfer, .ended(ExchangeID(rawValue: 20), led))
+            #expect(
+                after
+                    == (isFollowed
+                        ? "segmented show advance widenLater replace" : "segmented hold show advance widenLater widen"))
+            #expect(transfer.segmented?.routes[1]?.url.text == (isFollowed ? "http://c.example/y" : nil))
+        }
+    }
+
+    @Test func `A redirect that no segment has followed costs an attempt`() throws {
+        var transfer = try Self.resumedSegments()
+        let busy = Self.result(.complete, Self.head(503), .notADownload(status: 503))
+        let location = [("Location", "https://c.example/y")]
+        let led = Self.result(.complete, Self.head(307, location), .notADownload(status: 307))
+        for (source, exchange) in [(0, 20), (1, 21), (1, 22)] as [(Int, UInt64)] {
+            Self.connect(&transfer, to: source, exchange)
+        }
+        // The failure of a mirror's connection forgets its route, so that the other cannot follow.
+        for (exchange, end) in [(20, busy), (21, busy), (22, led)] as [(UInt64, ExchangeResult)] {
+            _ = Self.feed(&transfer, .ended(ExchangeID(rawValue: exchange), end))
+        }
+        let effects = transfer.handle(.widened, in: Self.world())
+        #expect(effects.map(\.word) == ["tell", "note", "settle"])
+        guard case .settle(let settlement)? = effects.last, case .retry(_, _, let progress) = settlement.verdict
+        else { throw Unexpected() }
+        #expect(progress.attempts.attempts == 1 && progress.keptOffset == 1 << 20)
+    }
+
+    @Test func `The segments of a mirror that is gone are left for the task's own URL`() throws {
+        var transfer = try Self.resumedSegments(source: 1, isProven: false)
+        Self.connect(&transfer, to: 1, 20)
+        let gone = Self.result(.complete, Self.head(404), .notADownload(status: 404))
+        let after = Self.feed(&transfer, .ended(ExchangeID(rawValue: 20), gone), .widened)
+        #expect(after == "ready advance authorize")
+        #expect(transfer.request.url == transfer.taskURL && transfer.request.source == 0)
+        #expect(transfer.progress.kept == .none && transfer.progress.bytesFetchedTwice == 1 << 20)
+    }
+
+    @Test func `An origin that asks for a pause gets one, though a mirror is tried at once`() throws {
+        var transfer = try Self.transfer { $0.mirrors = ["https://b.example/x"] }
+        _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
+        let busy = Self.result(
+            .complete, Self.head(503, [("Retry-After", "20")]), .notADownload(status: 503), .memory([1]))
+        let exchange = ExchangeID(rawValue: 9)
+        let effects = transfer.handle(.ended(exchange, busy), in: Self.world())
+        #expect(effects.map(\.word) == ["pause", "authorize"])
+        guard case .pause(let origin, let wait)? = effects.first else { throw Unexpected() }
+        #expect(origin == transfer.taskURL.origin && wait == .seconds(20))
+        #expect(transfer.request.url.text == "https://b.example/x")
+
+        // The mirror has nothing: the first failure counts, once.
+        _ = Self.feed(&transfer, .authorized(Access.Found()))
+        let gone = Self.result(.complete, Self.head(404), .notADownload(status: 404), .memory([1]))
+        let last = transfer.handle(.ended(exchange, gone), in: Self.world())
+        #expect(last.map(\.word) == ["pause", "tell", "note", "settle"])
+        guard case .settle(let settlement)? = last.last, case .retry(_, _, let progress) = settlement.verdict
+        else { throw Unexpected() }
+        #expect(progress.attempts.attempts == 1 && progress.lastAttempt?.statusCode == 503)
+        #expect(progress.transactions.map(\.statusCode) == [503, 404])
     }
 
     // MARK: Every stage, every event

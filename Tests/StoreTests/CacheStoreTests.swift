@@ -347,6 +347,68 @@ struct CacheStoreTests {
         #expect(try await ask(leader).leads)
     }
 
+    @Test func `A leader that presents another identity leaves those that wait for it`() async throws {
+        let (leader, follower) = try await pair()
+        try await fixture.settle(
+            Settlement(
+                task: leader,
+                .retry(at: fixture.now + .seconds(1), waitsForConnectivity: false, Self.progress(1000))))
+        fixture.advance(.seconds(2))
+        #expect(try await fixture.claim().map(\.id) == [leader])
+        var key = Self.key("/a")
+        key.identity = ["kX"]
+        let question = CacheQuestion(task: leader, key: key, headers: HTTPFields(), policy: .useProtocolCachePolicy)
+        #expect(try await store.cache.consult([question], at: fixture.now).answers[0].leads)
+        let claimed = try await fixture.claim()
+        #expect(claimed.map(\.id) == [follower] && claimed[0].progress.kept == .none)
+        var own = landing()
+        own.key = key
+        try await land(leader, own)
+        #expect(try await ask(follower).leads)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test func `A transfer that turns out to be private passes its place on, without its bytes`() async throws {
+        let (leader, follower) = try await pair()
+        var settlement = Settlement(task: leader, .advanced(Self.progress(1000)))
+        settlement.leavesFlight = true
+        try await fixture.settle(settlement)
+        let claimed = try await fixture.claim()
+        #expect(claimed.map(\.id) == [follower] && claimed[0].progress.adoptedFile == nil)
+        #expect(try await ask(follower).leads)
+        #expect(try await store.tasks.read(leader).progress?.keptOffset == 1000)
+    }
+
+    @Test func `A result that is larger than the capacity keeps no other app from evicting its entries`() async throws {
+        let (leader, _) = try await pair()
+        try await land(leader, landing(bytes: [UInt8](repeating: 1, count: 60_000)))
+        let other = try await fixture.makeSession()
+        for path in ["/1", "/2", "/3", "/4"] { try await keep(path, count: 15_000, of: other) }
+        let usage = try await store.cache.usage(of: other.app)
+        #expect(usage.entries == 2 && usage.bytes <= 50_000)
+        #expect(try await store.cache.usage(of: app).entries == 0)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test func `A 304 that forbids the storage of the response removes it`() async throws {
+        let first = try await claimed()[0]
+        #expect(try await ask(first).leads)
+        var tagged = landing()
+        tagged.cached.fields = HTTPFields([HTTPField(name: "ETag", value: "\"a\"")])
+        try await land(first, tagged)
+        let task = try await claimed()[0]
+        guard case .load(let stored?, _) = try await ask(task, "/a", .reloadRevalidatingCacheData) else {
+            throw Unexpected()
+        }
+        var confirmed = landing(isReusable: false)
+        confirmed.content.storage = .cached(stored.row)
+        try await land(task, confirmed)
+        #expect(try await store.tasks.read(task).outcome == .succeeded)
+        #expect(try await store.cache.usage(of: app).entries == 0)
+        #expect(try await store.files.content(of: task).record.length > 0)
+        try await expectSoundLedger(fixture)
+    }
+
     @Test func `The leader's own digest does not matter to its followers`() async throws {
         let (leader, follower) = try await pair()
         var settlement = Settlement(

@@ -140,6 +140,20 @@ import Testing
         try await expectSoundLedger(fixture)
     }
 
+    @Test func `A deleted app stays marked until its last launch is removed`() async throws {
+        let stage = try await LaunchStage()
+        _ = try await stage.store.apps.simulateFetch(of: stage.app, at: stage.now)
+        try await stage.crowd(launches: 499, apps: 0)
+        #expect(try await Launches.count(of: stage.store) == 500)
+        _ = try await stage.store.apps.delete(stage.app)
+        while try await stage.store.upkeep.clean(.deletedApps, at: stage.now, rows: 400).hasMore {}
+        #expect(try await Launches.count(of: stage.store) == 0)
+        let marks = try await stage.store.database.read { db in
+            try db.first("SELECT count(*) FROM deleted_app") { $0.int(0) }
+        }
+        #expect(marks == 0)
+    }
+
     @Test func `Lanes are deleted with their last task, and their numbers are not reused`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()

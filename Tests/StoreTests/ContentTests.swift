@@ -152,13 +152,17 @@ struct BodyTests {
                 try await fixture.create([fixture.download(body: .stored(name))], in: session)
             }
         }
+        await #expect(throws: DomainError.notFound, "another append came first") {
+            try await fixture.store.files.advanceBody(
+                "body_2", app: session.app, from: 0, to: 3, digest: nil, limit: .max, at: fixture.now)
+        }
         let done = try await fixture.store.files.advanceBody(
-            "body_2", app: session.app, length: 5, digest: "bb", limit: .max, at: fixture.now)
+            "body_2", app: session.app, from: 1, to: 5, digest: "bb", limit: .max, at: fixture.now)
         #expect(done.isComplete)
         try await fixture.create([fixture.download(body: .stored("body_2"))], in: session)
         await #expect(throws: DomainError.notFound) {
             try await fixture.store.files.advanceBody(
-                "body_2", app: session.app, length: 6, digest: nil, limit: .max, at: fixture.now)
+                "body_2", app: session.app, from: 5, to: 6, digest: nil, limit: .max, at: fixture.now)
         }
         try await expectSoundLedger(fixture)
     }

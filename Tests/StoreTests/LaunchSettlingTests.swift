@@ -85,6 +85,25 @@ import Testing
         #expect(try await stage.count(in: "parked") == Self.count)
     }
 
+    @Test func `Failures of an earlier URL, a 410 among them, do not count against the current one`() async throws {
+        let stage = try await LaunchStage()
+        for name in ["a", "b"] { try await stage.finishTask(in: name) }
+        let claimed = try await stage.claim()
+        try #require(claimed.count == 2)
+        try await stage.webhook { $0.url = "https://new.example/hook" }
+        try await stage.report(claimed[0], .gone)
+        try await stage.report(claimed[1], failed)
+        #expect(try await stage.store.apps.read(stage.app).webhook.state == .enabled)
+        let retry = LaunchState.pending(attempts: 1, nextAttemptAt: stage.now + .seconds(5))
+        #expect(try await stage.launches().map(\.state) == [retry, retry])
+        let health = try await stage.store.database.read { db in try stage.store.apps.health(of: stage.app, db) }
+        #expect(health == WebhookHealth())
+        // The current URL's own 410 counts.
+        stage.advance(by: .seconds(5))
+        try await stage.report(try await stage.claim()[0], .gone)
+        #expect(try await stage.store.apps.read(stage.app).webhook.state == .disabled)
+    }
+
     private static func stage() async throws -> LaunchStage {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")

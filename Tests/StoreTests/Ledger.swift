@@ -118,8 +118,8 @@ struct Ledger {
         try db.all(
             """
             SELECT * FROM (SELECT a.id, coalesce(k.entries, 0) AS entries, coalesce(k.bytes, 0) AS bytes, \
-            coalesce(k.shared_bytes, 0) AS shared_bytes, (SELECT count(*) FROM cached WHERE app = a.id) AS counted, \
-            CAST((SELECT coalesce(sum(length + ?1), 0) FROM cached WHERE app = a.id) AS BIGINT) AS weighed, \
+            coalesce(k.shared_bytes, 0) AS shared_bytes, (SELECT count(*) FROM cached WHERE app = a.id AND selector IS NOT NULL) AS counted, \
+            CAST((SELECT coalesce(sum(length + ?1), 0) FROM cached WHERE app = a.id AND selector IS NOT NULL) AS BIGINT) AS weighed, \
             CAST((SELECT coalesce(sum(length), 0) FROM (SELECT length * (count(*) - 1) AS length \
             FROM (SELECT coalesce(file, object) AS place, length FROM content WHERE app = a.id UNION ALL \
             SELECT coalesce(file, object) AS place, length FROM cached WHERE app = a.id UNION ALL \

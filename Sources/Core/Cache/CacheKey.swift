@@ -8,7 +8,7 @@ package struct CacheKey: Shape {
     /// stored credential.
     package var identity: [String] = []
     package var proxy: String?
-    /// The public keys of which the host must show one.
+    /// The hosts that must show a public key, each with the keys: a redirect may lead to any of them.
     package var pins: [String] = []
 
     package init() {}
@@ -33,6 +33,6 @@ package struct CacheKey: Shape {
             headers.values("Authorization").map { "a\($0)" } + headers.values("Cookie").map { "c\($0)" }
             + cookies.map { "s\($0)" } + (credential.map { ["k\($0)"] } ?? [])
         proxy = configuration.proxy.map { "\($0.kind.rawValue)://\($0.user ?? "")@\($0.host):\($0.port)" }
-        pins = configuration.pinnedPublicKeys[url.host]?.sorted() ?? []
+        pins = configuration.pinnedPublicKeys.flatMap { host, keys in keys.map { "\(host) \($0)" } }.sorted()
     }
 }

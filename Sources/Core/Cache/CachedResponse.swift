@@ -80,7 +80,9 @@ package struct CachedResponse: Shape {
     }
 
     /// Whether the request has the values that `Vary` selects the response by (section 4.1).
-    package func matches(_ request: HTTPFields) -> Bool { selecting == Self.selecting(fields, request) }
+    package func matches(_ request: HTTPFields) -> Bool {
+        !Self.names(fields).contains("*") && selecting == Self.selecting(fields, request)
+    }
 
     // MARK: Freshness
 

@@ -26,6 +26,8 @@ package struct LaunchRule: Hashable, Sendable {
 
     /// The grace period after the last detachment, in which no launch is created: the client may only be reconnecting.
     package static let grace = Duration.seconds(5)
+    /// The longest wait after completions that acknowledged nothing.
+    static let longestBackoff = Duration.seconds(600)
 
     package var sendsLaunchEvents = true
     package var isAttached = false
@@ -55,12 +57,17 @@ package struct LaunchRule: Hashable, Sendable {
     package init() {}
 
     /// Evaluates the rule. Pure. The checks are in the specification's order.
+    ///
+    /// Times so far ahead that the clock must have been set back since do not count. A detachment may be a little ahead
+    /// of `now`, because it may follow the beginning of the transaction, or another node's clock records it.
     package func evaluate(at now: Timestamp) -> Verdict {
         let reasons = reasons
         guard sendsLaunchEvents, !reasons.isEmpty else { return .no }
         if hasOpenLaunch { return .join(reasons) }
         if isAttached { return .notNow(until: nil) }
-        let free = [lastDetachedAt.map { $0 + Self.grace }, notBefore].compactMap { $0 }.max()
+        let detachedAt = lastDetachedAt.flatMap { $0 <= now + Self.grace ? $0 : nil }
+        let earliest = notBefore.flatMap { $0 <= now + Self.longestBackoff ? $0 : nil }
+        let free = [detachedAt.map { $0 + Self.grace }, earliest].compactMap { $0 }.max()
         if let free, now < free { return .notNow(until: free) }
         return .launch(reasons)
     }
@@ -80,9 +87,10 @@ package struct LaunchRule: Hashable, Sendable {
         return reasons
     }
 
-    /// The wait after consecutive completions without an acknowledgement: 5 s, doubling to 10 min; none after 0.
+    /// The wait after consecutive completions without an acknowledgement: 5 s, doubling to ``longestBackoff``; none
+    /// after 0.
     package static func backoff(idleCompletions: Int) -> Duration {
         guard idleCompletions > 0 else { return .zero }
-        return .seconds(min(600, 5 << min(idleCompletions - 1, 7)))
+        return min(longestBackoff, .seconds(5 << min(idleCompletions - 1, 7)))
     }
 }

@@ -54,8 +54,12 @@ package struct ResumableUpload: Hashable, Sendable {
     package private(set) var resource: ParsedURL?
     /// The number of bytes that the server is known to have.
     package private(set) var offset: Int64 = 0
-    /// The number of 409s since the server last accepted bytes.
+    /// The number of responses that did not complete the upload since the server last reported more bytes.
     private var mismatches = 0
+    /// The offset of the last response to `HEAD`, from which progress is measured: a 104 may claim more.
+    private var toldOffset: Int64 = 0
+    /// How often the upload resource has moved.
+    package private(set) var moves = 0
 
     /// An upload of which nothing has been sent yet.
     package init(version: Version, length: Int64) {
@@ -69,6 +73,7 @@ package struct ResumableUpload: Hashable, Sendable {
         self.init(version: version, length: length)
         self.resource = resource
         self.offset = offset
+        toldOffset = offset
         step = .ask
     }
 
@@ -146,6 +151,7 @@ package struct ResumableUpload: Hashable, Sendable {
 
     /// Sets the new location of the upload resource.
     package mutating func move(to resource: ParsedURL) {
+        moves += 1
         self.resource = resource
         step = .ask
     }
@@ -154,6 +160,7 @@ package struct ResumableUpload: Hashable, Sendable {
     package mutating func startAgain() {
         resource = nil
         offset = 0
+        toldOffset = 0
         mismatches = 0
         step = .create
     }
@@ -165,14 +172,10 @@ package struct ResumableUpload: Hashable, Sendable {
         case (200...299, _):
             // Before version 7, servers did not have to declare completeness.
             guard isComplete(head) == false else { return .respond }
-            step = .ask
-            return .proceed
+            return mismatched()
         case (401, _), (407, _): return .judge
         case (307, .append), (308, .append): return moved(head)
-        case (409, .append):
-            mismatches += 1
-            step = .ask
-            return mismatches > 1 ? .wait : .proceed
+        case (409, .append): return mismatched()
         case (404, .append), (410, .append):
             startAgain()
             return .startAgain
@@ -183,6 +186,13 @@ package struct ResumableUpload: Hashable, Sendable {
             return .wait
         default: return .respond
         }
+    }
+
+    /// Queries the offset: at once for the first time, and in another attempt while the server reports no progress.
+    private mutating func mismatched() -> Decision {
+        mismatches += 1
+        step = .ask
+        return mismatches > 1 ? .wait : .proceed
     }
 
     /// Handles the response to `HEAD`.
@@ -196,7 +206,8 @@ package struct ResumableUpload: Hashable, Sendable {
                 return .startAgain
             }
             guard offset <= length else { return .fail }
-            if offset > self.offset { mismatches = 0 }
+            if offset > toldOffset { mismatches = 0 }
+            toldOffset = offset
             self.offset = offset
             step = .append(from: offset)
             return .proceed

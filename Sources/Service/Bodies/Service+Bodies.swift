@@ -80,12 +80,12 @@ extension Service {
         _ publicId: String, app: AppID, at offset: Int64, _ order: BodyOrder, next: () async throws -> [UInt8]?
     ) async throws -> BodyRecord {
         try requireRoom()
+        let isFirst = appending.withLock { $0.insert(publicId).inserted }
+        defer { if isFirst { _ = appending.withLock { $0.remove(publicId) } } }
+        // Read only now: an append that has just ended may have completed the draft.
         let draft = try await store.files.body(publicId, app: app)
         guard !draft.isComplete else { throw DomainError.notFound }
-        guard draft.length == offset, appending.withLock({ $0.insert(publicId).inserted }) else {
-            throw ServiceError.uploadOffsetMismatch(offset: draft.length)
-        }
-        defer { _ = appending.withLock { $0.remove(publicId) } }
+        guard isFirst, draft.length == offset else { throw ServiceError.uploadOffsetMismatch(offset: draft.length) }
         if case .objects? = draft.storage {
             guard let contents = settings.contents else { throw ServiceError.contentsUnavailable }
             return try await appendBody(draft, order, into: contents, next)
@@ -127,7 +127,8 @@ extension Service {
             digest = (found[.sha256] ?? []).hexadecimal
         }
         let body = try await store.files.advanceBody(
-            publicId, app: app, length: length, digest: digest, limit: limits.maximumStoredBytes, at: clock.now)
+            publicId, app: app, from: draft.length, to: length, digest: digest, limit: limits.maximumStoredBytes,
+            at: clock.now)
         if let failure { throw failure }
         return body
     }

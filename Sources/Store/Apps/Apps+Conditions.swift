@@ -20,8 +20,10 @@ extension Store.Apps {
         try await database.read { db in try self.readConditions(db) }
     }
 
-    /// Declares conditions. If the refresh status of apps changes, their launches of the change are created and their
-    /// forbidden tasks are cancelled. Costs a few rows for each app if the status changes, otherwise one row.
+    /// Declares conditions. If the refresh status of apps changes, their launches of the change are created. Forbidden
+    /// tasks are cancelled even without a change, because an earlier cancellation may have failed.
+    ///
+    /// Costs a few rows for each app if the status changes or refresh is not available, otherwise one row.
     ///
     /// - Parameter seen: The declaration that must be current, `nil` for any.
     /// - Throws: ``DomainError/revisionMismatch`` if another declaration is current.
@@ -29,7 +31,7 @@ extension Store.Apps {
         _ conditions: Conditions, _ refreshStatus: BackgroundRefreshStatus, replacing seen: DeclaredConditions? = nil,
         at now: Timestamp
     ) async throws -> Aftermath {
-        let (restricted, aftermath) = try await transact(at: now) { transaction -> [AppID] in
+        var all = try await transact(at: now) { transaction in
             let db = transaction.db
             let declared = try self.readConditions(db)
             if let seen, seen != declared { throw DomainError.revisionMismatch }
@@ -42,16 +44,14 @@ extension Store.Apps {
                 INSERT INTO setting (name, document) VALUES ('conditions', ?1) \
                 ON CONFLICT (name) DO UPDATE SET document = ?1
                 """, self.documents.encode(new))
-            guard old != refreshStatus else { return [] }
-            let apps = try db.all("SELECT id FROM app ORDER BY id") { AppID($0.integer(0)) }
-            return try apps.filter { id in
-                guard let app = try self.read(id, db) else { return false }
-                return try self.refreshMayHaveChanged(
+            guard old != refreshStatus else { return }
+            for id in try db.all("SELECT id FROM app ORDER BY id", read: { AppID($0.integer(0)) }) {
+                guard let app = try self.read(id, db) else { continue }
+                try self.refreshMayHaveChanged(
                     from: app, to: app, oldCommon: old, newCommon: refreshStatus, transaction)
             }
-        }
-        var all = aftermath
-        for app in restricted { all.merge(try await cancelDiscretionaryTasks(of: app, at: now)) }
+        }.1
+        if refreshStatus != .available { all.merge(try await cancelForbiddenTasks(at: now)) }
         return all
     }
 
@@ -74,8 +74,8 @@ extension Store.Apps {
         return app.backgroundRefreshStatus.stricter(try readConditions(db).refreshStatus) != .available
     }
 
-    /// Cancels the discretionary tasks that a crash left, between a commit that denied background refresh and the
-    /// commit that cancels the tasks. Runs once at start.
+    /// Cancels the discretionary tasks of all apps without background refresh. A crash may leave some, between the
+    /// commit that denies it and the commits that cancel them: therefore this also runs at start, and after a takeover.
     package func cancelForbiddenTasks(at now: Timestamp) async throws -> Aftermath {
         var all = Aftermath()
         var last = AppID(0)

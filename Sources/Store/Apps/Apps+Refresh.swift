@@ -260,13 +260,12 @@ extension Store.Apps {
         try transaction.move(launch: id, .clientAttached)
     }
 
-    /// Applies the consequences of a changed refresh status or webhook of an app.
-    ///
-    /// - Returns: Whether refresh was available before the change and is not available now.
+    /// Applies the consequences of a changed refresh status or webhook of an app, apart from the cancellation of its
+    /// discretionary tasks.
     func refreshMayHaveChanged(
         from old: AppRecord, to new: AppRecord, oldCommon: BackgroundRefreshStatus,
         newCommon: BackgroundRefreshStatus, _ transaction: Transaction
-    ) throws -> Bool {
+    ) throws {
         let oldStatus = old.backgroundRefreshStatus.stricter(oldCommon)
         let newStatus = new.backgroundRefreshStatus.stricter(newCommon)
         let couldFetch = Self.obstacle(old, oldStatus) == nil
@@ -288,7 +287,6 @@ extension Store.Apps {
             }
         }
         if oldStatus != newStatus, new.webhook.url != nil { try tellRefreshStatus(of: new, transaction) }
-        return oldStatus == .available && newStatus != .available
     }
 
     /// Creates the launch that reports the changed refresh status. An older unsent launch of this kind is superseded.

@@ -9,6 +9,9 @@ extension AppRecord {
 extension Store.Apps {
     /// Changes an app, parks or releases its launches, and stops or restarts its background refresh.
     ///
+    /// If refresh is not available, discretionary tasks are cancelled even if it was not available before, because an
+    /// earlier cancellation may have failed.
+    ///
     /// A stopped webhook sends nothing more from this commit on. Its launches are parked or released in batches, the
     /// first of them in this commit.
     ///
@@ -25,10 +28,9 @@ extension Store.Apps {
             let app = try self.change(old, changes, ifRevision: revision, transaction.db)
             if isWebhookRepaired { try self.noteSuccess(of: id, transaction) }
             let common = try self.readConditions(transaction.db).refreshStatus
-            let isRestricted = try self.refreshMayHaveChanged(
-                from: old, to: app, oldCommon: common, newCommon: common, transaction)
+            try self.refreshMayHaveChanged(from: old, to: app, oldCommon: common, newCommon: common, transaction)
             if app.parkReason != old.parkReason { try store.launches.beginSettling(of: app, transaction) }
-            return (app, isRestricted)
+            return (app, app.backgroundRefreshStatus.stricter(common) != .available)
         }
         var all = aftermath
         if isRestricted { all.merge(try await cancelDiscretionaryTasks(of: id, at: now)) }

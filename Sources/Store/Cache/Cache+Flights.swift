@@ -12,33 +12,39 @@ struct StrayFlights {
 /// A transfer that other tasks of the app wait for.
 struct Flight {
     var id: Int64
+    /// Names the request that the tasks of the flight share.
+    var selector: [UInt8]
     var leader: TaskID?
     var result: Int64?
     var isReusable = true
     /// Whether other tasks than the leader follow.
     var isFollowed = false
 
-    init(id: Int64, leader: TaskID) {
+    init(id: Int64, selector: [UInt8], leader: TaskID) {
         self.id = id
+        self.selector = selector
         self.leader = leader
     }
 
     fileprivate init(_ row: Row) {
         id = row.integer("id")
+        selector = row.blob("selector")
         leader = row.integerOrNil("leader").map { TaskID($0) }
         result = row.integerOrNil("result")
         isReusable = row.bool("is_reusable")
     }
 
     static func ask(_ ids: [Int64], _ db: Connection) throws -> Asked<Flight> {
-        try db.ask("SELECT id, leader, result, is_reusable FROM flight WHERE id = ?1", ids.map { [$0] }) { Flight($0) }
+        try db.ask("SELECT id, selector, leader, result, is_reusable FROM flight WHERE id = ?1", ids.map { [$0] }) {
+            Flight($0)
+        }
     }
 
     /// Requests the flights that tasks lead or follow.
     static func ask(of tasks: [TaskID], _ db: Connection) throws -> Asked<Flight> {
         try db.ask(
             """
-            SELECT f.id, f.leader, f.result, f.is_reusable, CASE WHEN EXISTS (SELECT 1 FROM live WHERE flight = f.id \
+            SELECT f.id, f.selector, f.leader, f.result, f.is_reusable, CASE WHEN EXISTS (SELECT 1 FROM live WHERE flight = f.id \
             AND task <> coalesce(f.leader, 0)) THEN 1 ELSE 0 END AS is_followed \
             FROM live l JOIN flight f ON f.id = l.flight WHERE l.task = ?1
             """, tasks.map { [$0.rawValue] }
@@ -55,7 +61,8 @@ struct Flight {
     static func askLed(_ selectors: [[(any SQLBindable)?]], _ db: Connection) throws -> Asked<Flight> {
         try db.ask(
             """
-            SELECT id, leader, result, is_reusable FROM flight WHERE app = ?1 AND selector = ?2 AND leader IS NOT NULL
+            SELECT id, selector, leader, result, is_reusable FROM flight \
+            WHERE app = ?1 AND selector = ?2 AND leader IS NOT NULL
             """, selectors
         ) { Flight($0) }
     }
@@ -144,6 +151,8 @@ extension Store.Cache {
             // A copy beside a content that was moved.
             try store.files.discard(path, transaction)
         }
+        // A 304 may say that the stored response must not be kept.
+        if !landing.isReusable, let confirmed = landing.content.row { try remove(cached: confirmed, transaction) }
         guard let flight else { return }
         guard isFollowed else { return try db.execute("DELETE FROM flight WHERE id = ?1", flight.id) }
         try db.execute(
@@ -159,26 +168,28 @@ extension Store.Cache {
         _ flight: Flight, of leader: TaskID, _ progress: TaskProgress?, _ transaction: Transaction
     ) throws -> Bool {
         let db = transaction.db
-        while true {
-            let next = try db.first(
-                "SELECT task FROM live WHERE flight = ?1 AND stage = 'following' ORDER BY task LIMIT 1", flight.id
-            ) { TaskID($0.integer(0)) }
-            guard let next else {
-                try db.execute("DELETE FROM flight WHERE id = ?1", flight.id)
-                return false
-            }
+        var last = TaskID(0)
+        // The janitor removes the tasks of deleted sessions.
+        while let next = try db.first(
+            """
+            SELECT l.task FROM live l JOIN session s ON s.id = l.session WHERE l.flight = ?1 AND l.task > ?2 \
+            AND l.stage = 'following' AND s.forgotten = 0 \
+            AND EXISTS (SELECT 1 FROM app WHERE id = s.app) ORDER BY l.task LIMIT 1
+            """, flight.id, last.rawValue, read: { TaskID($0.integer(0)) })
+        {
             guard let follower = try transaction.live(next) else {
-                // Of a deleted session.
-                try db.execute("UPDATE live SET flight = NULL WHERE task = ?1", next.rawValue)
+                // Completed in this transaction.
+                last = next
                 continue
             }
-            try db.execute(
-                "UPDATE flight SET leader = ?2, is_reusable = 1 WHERE id = ?1", flight.id, next.rawValue)
+            try db.execute("UPDATE flight SET leader = ?2, is_reusable = 1 WHERE id = ?1", flight.id, next.rawValue)
             var own = try store.tasks.progress(of: follower)
             let isPassedOn = try progress.map { try pass($0, of: leader, to: follower, &own, transaction) } ?? false
             try store.tasks.move(follower, .due, progress: own, transaction)
             return isPassedOn
         }
+        try db.execute("DELETE FROM flight WHERE id = ?1", flight.id)
+        return false
     }
 
     /// Gives the bytes of a task to another one.
@@ -207,7 +218,7 @@ extension Store.Cache {
     func handOverFlight(led settlement: Settlement, _ transaction: Transaction) throws {
         let led = try transaction.db.first(
             """
-            SELECT id, leader, result, is_reusable FROM flight WHERE leader = ?1 \
+            SELECT id, selector, leader, result, is_reusable FROM flight WHERE leader = ?1 \
             AND NOT EXISTS (SELECT 1 FROM live WHERE task = ?1)
             """, settlement.task.rawValue
         ) { Flight($0) }
@@ -279,7 +290,7 @@ extension Store.Cache {
         let before = store.strayFlights.withLock { $0 }
         let flights = try db.all(
             """
-            SELECT id, leader, result, is_reusable, CASE WHEN leader IS NOT NULL AND EXISTS (SELECT 1 FROM live \
+            SELECT id, selector, leader, result, is_reusable, CASE WHEN leader IS NOT NULL AND EXISTS (SELECT 1 FROM live \
             WHERE task = flight.leader AND flight = flight.id AND stage <> 'suspended') THEN 0 ELSE 1 END AS stray \
             FROM flight WHERE id > ?1 ORDER BY id LIMIT ?2
             """, before.cursor, rows

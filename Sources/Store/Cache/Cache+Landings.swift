@@ -135,12 +135,10 @@ extension Store.Cache {
         ) { $0.integer("id") }
         // Only now, because the bytes may be the same.
         for entry in isEntry ? older : [] { try remove(cached: entry.row, transaction) }
-        let weight = landing.content.length + Self.weightOfEntry
-        transaction.change(cacheOf: app) {
-            $0.bytes += weight
-            $0.entries += 1
+        if isEntry {
+            transaction.change(cacheOf: app) { $0.count(landing.content.length) }
+            transaction.landings.stored += 1
         }
-        if isEntry { transaction.landings.stored += 1 }
         return isFollowed ? try inserted.get()[0].first : nil
     }
 
@@ -157,7 +155,7 @@ extension Store.Cache {
 
 extension NewContent {
     /// The row of the cache that has the bytes.
-    fileprivate var row: Int64? { if case .cached(let row) = storage { row } else { nil } }
+    var row: Int64? { if case .cached(let row) = storage { row } else { nil } }
 }
 
 extension Settlement {

@@ -120,16 +120,23 @@ extension Store.Cache {
     ) throws -> CacheAnswer {
         let db = transaction.db
         let app = try transaction.session(live.session).app
+        let selector = selector(of: question, app)
         let own = live.flight.flatMap { reading.flights[$0] }
-        var (leads, isAlone) = (own?.leader == live.id, false)
+        // Since an earlier attempt the task may present another identity.
+        let isSame = own?.selector == selector.mark
+        var (leads, isAlone) = (isSame && own?.leader == live.id, false)
         if let own, !leads {
-            let mayShare = own.isReusable || !question.isStrict
+            let mayShare = isSame && (own.isReusable || !question.isStrict)
             if mayShare, let result = own.result.flatMap({ reading.results[$0] }) { return .use(result, .collapsed) }
             // The flight was of no use to this follower, which fetches for itself.
-            isAlone = !mayShare || own.result != nil
+            isAlone = isSame && (!mayShare || own.result != nil)
             try leaveFlight(live, transaction)
+            if own.leader == live.id {
+                let former = Selector(app: app, mark: own.selector)
+                reading.led[former] = try Flight.askLed([former.values], db).get()[0].first
+            }
         }
-        let responses = reading.stored[selector(key: question.key, app)] ?? []
+        let responses = reading.stored[self.selector(key: question.key, app)] ?? []
         let found = responses.first { $0.cached.matches(question.headers) }
         let decision = CacheDecision.decide(
             question.policy, found?.cached, for: question.headers, at: transaction.now)
@@ -137,7 +144,6 @@ extension Store.Cache {
             try touch(cached: found.row, transaction)
             return .use(found, .hit)
         }
-        let selector = selector(of: question, app)
         if !leads, !isAlone, let current = reading.led[selector] {
             if current.isReusable || !question.isStrict {
                 try db.execute(
@@ -154,7 +160,7 @@ extension Store.Cache {
                 "INSERT INTO flight (id, app, selector, leader) VALUES (?1, ?2, ?3, ?4)", id, app.rawValue,
                 selector.mark, live.id.rawValue)
             try db.execute("UPDATE live SET flight = ?2 WHERE task = ?1", live.id.rawValue, id)
-            reading.led[selector] = Flight(id: id, leader: live.id)
+            reading.led[selector] = Flight(id: id, selector: selector.mark, leader: live.id)
             leads = true
         }
         // A weak validator says that the meaning is the same, not that the bytes are: too little for a file of a set.

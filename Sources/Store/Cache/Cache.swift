@@ -31,6 +31,13 @@ struct CacheChange {
     private var revalidations: Int64 = 0
     private var collapsed: Int64 = 0
 
+    /// Counts an entry, or takes it back. The result of a flight, which ends by itself, is no entry.
+    mutating func count(_ length: Int64, isRemoved: Bool = false) {
+        let weight = length + Store.Cache.weightOfEntry
+        bytes += isRemoved ? -weight : weight
+        entries += isRemoved ? -1 : 1
+    }
+
     mutating func count(_ status: CacheStatus) {
         switch status {
         case .stored: break
@@ -152,16 +159,24 @@ extension Store.Cache {
     func remove(cached row: Int64, _ transaction: Transaction) throws {
         let db = transaction.db
         if try db.exists("SELECT 1 FROM flight WHERE result = ?1", row) {
-            return try db.execute("UPDATE cached SET selector = NULL WHERE id = ?1", row)
+            let hidden = try db.first(
+                "UPDATE cached SET selector = NULL WHERE id = ?1 AND selector IS NOT NULL RETURNING app, length", row
+            ) { (app: AppID($0.integer("app")), length: $0.integer("length")) }
+            if let hidden { transaction.change(cacheOf: hidden.app) { $0.count(hidden.length, isRemoved: true) } }
+            return
         }
         transaction.landings.places[row] = nil
         let removed = try db.first(
-            "DELETE FROM cached WHERE id = ?1 RETURNING app, length, bytes, file, object", row
-        ) { (app: AppID($0.integer("app")), length: $0.integer("length"), place: StoredPlace($0)) }
+            "DELETE FROM cached WHERE id = ?1 RETURNING app, selector, length, bytes, file, object", row
+        ) { row in
+            (
+                app: AppID(row.integer("app")), isEntry: row.blobOrNil("selector") != nil,
+                length: row.integer("length"), place: StoredPlace(row)
+            )
+        }
         guard let removed else { return }
-        transaction.change(cacheOf: removed.app) {
-            $0.bytes -= removed.length + Self.weightOfEntry
-            $0.entries -= 1
+        if removed.isEntry {
+            transaction.change(cacheOf: removed.app) { $0.count(removed.length, isRemoved: true) }
         }
         try store.files.release(removed.place, removed.length, of: removed.app, transaction)
     }
@@ -182,7 +197,6 @@ extension Store.Cache {
                 AND selector IS NOT NULL ORDER BY used_at, id LIMIT 1
                 """
             ) { $0.integer(0) }
-            // The app with the most bytes may have results of flights alone, which end by themselves.
             guard let row else { return false }
             try remove(cached: row, transaction)
         }

@@ -374,8 +374,15 @@ extension Schema {
         """
 
     /// `live.adopts` is the file of another task that the task resumes from and has not adopted yet, as its progress says.
+    /// The counters of `cache` leave out the results of flights.
     static let version20: StaticString = """
         ALTER TABLE live ADD COLUMN adopts TEXT;
         CREATE INDEX live_adopts ON live (adopts) WHERE adopts IS NOT NULL;
+
+        UPDATE cache SET entries = (SELECT count(*) FROM cached WHERE app = cache.app AND selector IS NOT NULL), \
+            bytes = (SELECT coalesce(sum(length + 4096), 0) FROM cached WHERE app = cache.app AND selector IS NOT NULL) \
+            WHERE app > 0;
+        UPDATE cache SET entries = (SELECT coalesce(sum(entries), 0) FROM cache AS of_app WHERE of_app.app > 0), \
+            bytes = (SELECT coalesce(sum(bytes), 0) FROM cache AS of_app WHERE of_app.app > 0) WHERE app = 0;
         """
 }

@@ -78,11 +78,16 @@ extension Store.Files {
     }
 
     /// Advances a draft, or completes it if a digest is given.
+    ///
+    /// - Throws: ``DomainError/notFound`` also if the draft has another length than `start`.
     package func advanceBody(
-        _ publicId: String, app: AppID, length: Int64, digest: String?, limit: Int64, at now: Timestamp
+        _ publicId: String, app: AppID, from start: Int64, to length: Int64, digest: String?, limit: Int64,
+        at now: Timestamp
     ) async throws -> BodyRecord {
         try await database.write { db in
-            guard let body = try self.readBody(publicId, app, db), !body.isComplete else { throw DomainError.notFound }
+            guard let body = try self.readBody(publicId, app, db), !body.isComplete, body.length == start else {
+                throw DomainError.notFound
+            }
             try self.charge(length - body.length, to: app, limit: limit, db)
             try db.execute(
                 """

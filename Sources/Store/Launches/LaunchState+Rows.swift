@@ -30,12 +30,17 @@ extension Transaction {
     /// Applies an event to a launch. Every change of a launch's state uses this function.
     @discardableResult
     func move(launch id: Int64, _ event: LaunchState.Event) throws -> [LaunchState.Effect] {
-        let row = try db.first("SELECT app, state_document FROM launch WHERE id = ?1", id) {
-            (AppID($0.integer("app")), $0.blob("state_document"))
+        let row = try db.first("SELECT app, kind, state_document FROM launch WHERE id = ?1", id) { row in
+            (AppID(row.integer("app")), try row.value("kind") as LaunchKind, row.blob("state_document"))
         }
-        guard let (app, document) = row else { throw DomainError.notFound }
+        guard let (app, kind, document) = row else { throw DomainError.notFound }
         var state = try documents.decode(LaunchState.self, document)
-        let effects = try state.handle(event, at: now)
+        var effects = try state.handle(event, at: now)
+        if case .pending = state, event != .redeliver, kind == .refreshStatusDidChange,
+            try isOutdated(notice: id, of: app)
+        {
+            effects += try state.handle(.clientAttached, at: now)
+        }
         try db.execute(
             """
             UPDATE launch SET state = ?2, state_document = ?3, due_at = ?4, attempts = coalesce(?5, attempts), \
@@ -48,6 +53,13 @@ extension Transaction {
         case .parked, .completed, .superseded, .exhausted: break
         }
         return effects
+    }
+
+    /// Whether a newer notice of the app's refresh status exists, which the older one must not follow.
+    private func isOutdated(notice id: Int64, of app: AppID) throws -> Bool {
+        try db.exists(
+            "SELECT 1 FROM launch WHERE app = ?1 AND id > ?2 AND kind = ?3 LIMIT 1", app.rawValue, id,
+            LaunchKind.refreshStatusDidChange.rawValue)
     }
 }
 

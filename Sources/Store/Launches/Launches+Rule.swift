@@ -78,21 +78,29 @@ extension Transaction {
             try db.first("SELECT force_quit FROM app WHERE id = ?1", session.app.rawValue) { $0.bool(0) } ?? true
         guard !isForceQuit else { return }
         let webhook = try webhook(of: session.app)
-        let traceparent = try db.first(
-            """
-            SELECT t.specification_document, t.session, t.number FROM event e JOIN task t ON t.id = e.task \
-            WHERE e.session = ?1 AND e.seq = ?2
-            """, session.id.rawValue, session.book.lastCompletionSeq
-        ) { row in
-            try documents.decode(
-                TaskSpecification.self, row.blob("specification_document"),
-                sealedAs: Store.Tasks.context(SessionID(row.integer("session")), row.integer("number"))
-            ).traceparent
-        }
         session.book.openLaunch = try insertLaunch(
             Identifier.make(prefix: "lnch_"), .handleEvents, of: session.app, for: session, webhook.parkReason, reasons,
-            traceparent: traceparent ?? nil)
+            traceparent: try traceparentOfLastCompletion(in: session))
         session.revision += 1
+    }
+
+    /// The `traceparent` of the task that completed last; `nil` if its request has none, or cannot be read.
+    private func traceparentOfLastCompletion(in session: SessionEntry) throws -> String? {
+        do {
+            return try db.first(
+                """
+                SELECT t.specification_document, t.session, t.number FROM event e JOIN task t ON t.id = e.task \
+                WHERE e.session = ?1 AND e.seq = ?2
+                """, session.id.rawValue, session.book.lastCompletionSeq
+            ) { row in
+                try documents.decode(
+                    TaskSpecification.self, row.blob("specification_document"),
+                    sealedAs: Store.Tasks.context(SessionID(row.integer("session")), row.integer("number"))
+                ).traceparent
+            } ?? nil
+        } catch is SealError, is UnreadableDocument {
+            return nil
+        }
     }
 
     func webhook(of app: AppID) throws -> WebhookSettings {

@@ -145,6 +145,8 @@ extension Store.Launches {
                 return
             }
             try self.insert(report.attempt, launch: id, db)
+            // The failures of an earlier URL say nothing about the current one.
+            let isOfCurrentURL = report.launch.webhook.url == app.webhook.url
             switch report.verdict {
             case .succeeded(let answer):
                 try store.apps.noteSuccess(of: app.id, transaction)
@@ -155,13 +157,13 @@ extension Store.Launches {
                         report.launch, app, retryAfter: retryAfter, wasAnswered: wasAnswered, jitter: jitter,
                         transaction)
                 }
-                try store.apps.noteFailure(of: app, transaction)
+                if isOfCurrentURL { try store.apps.noteFailure(of: app, transaction) }
             case .gone:
                 if isUnderWay {
                     try self.fail(
                         report.launch, app, retryAfter: nil, wasAnswered: true, jitter: jitter, transaction)
                 }
-                try store.apps.disable(app, "The receiver answered 410 Gone.", transaction)
+                if isOfCurrentURL { try store.apps.disable(app, "The receiver answered 410 Gone.", transaction) }
             case .interrupted: break
             }
         }.1

@@ -193,9 +193,10 @@ extension Store.Nodes {
 
     /// Requeues the remaining claims of this node's name or of dead nodes: tasks, up to ``commandGroup`` at a time,
     /// launches and clients. Called at start until no more are left.
+    ///
+    /// With SQLite every node that a row names is one of the server from which the store was moved.
     package func recoverStrays(at now: Timestamp) async throws -> (hasMore: Bool, aftermath: Aftermath) {
-        guard node != nil else { return (false, Aftermath()) }
-        return try await transact(at: now) { transaction in
+        try await transact(at: now) { transaction in
             let others = try self.livingOthers(transaction.db)
             return try self.releaseStrays(but: others, limit: Store.Tasks.commandGroup, transaction).hasMore
         }

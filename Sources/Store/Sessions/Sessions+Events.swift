@@ -23,11 +23,12 @@ extension Store.Sessions {
     ) throws -> EventPage {
         let session = try db.first(
             """
-            SELECT last_seq, acknowledged_seq, dropped_seq, running, incarnation FROM session \
+            SELECT identifier, last_seq, acknowledged_seq, dropped_seq, running, incarnation FROM session \
             WHERE id = ?1 AND forgotten = 0 AND EXISTS (SELECT 1 FROM app WHERE id = session.app)
             """, id.rawValue
         ) { row in
             (
+                identifier: row.text("identifier"),
                 lastSeq: row.integer("last_seq"), acknowledgedSeq: row.integer("acknowledged_seq"),
                 droppedSeq: row.integer("dropped_seq"), running: row.integer("running"),
                 incarnation: row.integer("incarnation")
@@ -43,7 +44,7 @@ extension Store.Sessions {
         var results = TaskResults(documents: documents)
         let events = try db.all(
             """
-            SELECT e.seq, e.kind, e.occurred_at, e.data, t.number, t.client_task_id, t.group_name, t.outcome, \
+            SELECT e.seq, e.kind, e.task, e.occurred_at, e.data, t.number, t.client_task_id, t.group_name, t.outcome, \
             CASE WHEN e.kind IN ('task.didFinishDownloading', 'task.didFinishCollectingMetrics', 'task.didComplete') \
             THEN t.result_document END AS result_document, t.created_at, t.completed_at, c.length, c.algorithm, c.digest, c.expired \
             FROM event e LEFT JOIN task t ON t.id = e.task \
@@ -60,7 +61,8 @@ extension Store.Sessions {
                 return EventRecord(
                     seq: row.integer("seq"), kind: kind, occurredAt: row.time("occurred_at"),
                     taskIdentifier: row.integerOrNil("number"), clientTaskId: row.textOrNil("client_task_id"),
-                    group: row.textOrNil("group_name"), payload: try self.payload(kind, row, &results, db))
+                    group: row.textOrNil("group_name"),
+                    payload: try self.payload(kind, row, of: (id, session.identifier), &results, db))
             })
         let end = events.last?.seq ?? start
         return EventPage(
@@ -78,13 +80,23 @@ extension Store.Sessions {
 
     /// The payload of an event. The three last events of a task read its row, which never changes afterwards.
     private func payload(
-        _ kind: EventKind, _ row: Row, _ results: inout TaskResults, _ db: Connection
+        _ kind: EventKind, _ row: Row, of session: (id: SessionID, identifier: String), _ results: inout TaskResults,
+        _ db: Connection
     ) throws -> EventRecord.Payload {
         switch kind {
         case .willBeginDelayedRequest, .didReceiveChallenge:
             let questionId = String(decoding: row.blob("data"), as: UTF8.self)
-            guard let question = try store.questions.read(questionId, db) else { throw DomainError.notFound }
-            return .question(question)
+            let (task, number, occurredAt) = (row.integer("task"), row.integer("number"), row.time("occurred_at"))
+            if let question = try store.questions.read(questionId, db) { return .question(question) }
+            // Only a delayed request may hold secrets, and be lost with the master key.
+            guard kind == .willBeginDelayedRequest else { throw DomainError.notFound }
+            return .question(
+                QuestionRecord(
+                    questionId: questionId, task: TaskID(task), taskIdentifier: number, session: session.id,
+                    sessionIdentifier: session.identifier, state: .expired,
+                    question: Question(
+                        kind: .delayedRequest, request: TransferRequest(url: Store.Upkeep.lostURL, method: "GET")),
+                    createdAt: occurredAt, deadline: occurredAt))
         case .didResumeAtOffset:
             return .resumed(try documents.decode(Resumption.self, row.blob("data")))
         case .didFinishDownloading:

@@ -63,6 +63,8 @@ package struct Settlement: Sendable {
     package var landing: Landing?
     /// Whether the response, of which the head has come, may not be reused.
     package var isNotReusable = false
+    /// Whether the transfer presents an identity that the tasks waiting for it need not have.
+    package var leavesFlight = false
 
     package init(
         task: TaskID, _ verdict: Verdict, of request: TransferRequest? = nil, resumption: Resumption? = nil,
@@ -139,6 +141,10 @@ extension Store.Tasks {
     ) throws {
         if settlement.isNotReusable { try store.cache.forbidReuse(by: live, transaction) }
         var live = live
+        if settlement.leavesFlight {
+            try store.cache.leaveFlight(live, transaction)
+            live.flight = nil
+        }
         if let landing = settlement.landing, !settlement.isCompletion {
             try store.cache.land(landing, of: live, transaction)
             live.flight = nil
@@ -262,8 +268,12 @@ extension Store.Tasks {
         let session = try transaction.session(live.session)
         var result = result
         if let error = result.error, error.failingURL == nil {
-            result.error?.failingURL =
-                try result.progress.currentURL ?? read(live.id, transaction.db)?.specification.request.url
+            do {
+                result.error?.failingURL =
+                    try result.progress.currentURL ?? read(live.id, transaction.db)?.specification.request.url
+            } catch is SealError, is UnreadableDocument {
+                // A task whose request cannot be read could not end otherwise.
+            }
         }
         result.contentLength = content?.length
         result.contentDigest = content?.digest

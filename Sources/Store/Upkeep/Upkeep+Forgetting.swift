@@ -154,7 +154,10 @@ extension Store.Upkeep {
         return false
     }
 
-    /// Removes the rows of a deleted app, at most `left`.
+    /// Removes the rows of a deleted app, at most `left`; its mark last.
+    ///
+    /// A batch that leaves less room than one more of its items takes may have been full. The step ends with it then,
+    /// because more may be stored.
     private func remove(app id: AppID, _ left: inout Int, _ transaction: Transaction) throws {
         let db = transaction.db
         let sessions = try db.all(
@@ -170,7 +173,7 @@ extension Store.Upkeep {
         }
         for launch in launches { try remove(launch: launch, db) }
         left -= launches.count * 3
-        guard left > 0 else { return }
+        guard launches.isEmpty || left >= 3 else { return left = 0 }
         left -= try db.change(
             """
             DELETE FROM incarnation WHERE app = ?1 AND identifier IN \
@@ -189,14 +192,17 @@ extension Store.Upkeep {
             "DELETE FROM webhook_secret WHERE id IN (SELECT id FROM webhook_secret WHERE app = ?1 LIMIT ?2)",
             id.rawValue, left)
         guard left > 0 else { return }
-        left -= try store.tasks.removeResumeData(of: id, left, transaction)
-        guard left > 0 else { return }
+        let resumeData = try store.tasks.removeResumeData(of: id, left, transaction)
+        left -= resumeData
+        guard resumeData == 0 || left >= 2 else { return left = 0 }
         // The work on sets removes them, and the files that they share with the cache.
         guard try !store.sets.forgetSets(of: id, max(1, left), transaction) else { return }
-        left -= try store.cache.removeCache(of: id, left, transaction)
+        let cached = try store.cache.removeCache(of: id, left, transaction)
+        left -= cached
+        guard cached == 0 || left >= 4 else { return left = 0 }
         // The bodies come last, because the tasks use them.
         let hasSessions = try db.exists("SELECT 1 FROM session WHERE app = ?1 LIMIT 1", id.rawValue)
-        guard left > 0, !hasSessions else { return }
+        guard !hasSessions else { return }
         let bodies = try db.all("SELECT id FROM body WHERE app = ?1 LIMIT ?2", id.rawValue, max(1, left / 3)) {
             $0.integer(0)
         }
@@ -205,7 +211,7 @@ extension Store.Upkeep {
             try store.files.remove(body: body, transaction)
         }
         left -= bodies.count * 3
-        guard left > 0 else { return }
+        guard bodies.isEmpty || left >= 3 else { return left = 0 }
         try db.execute("DELETE FROM deleted_app WHERE app = ?1", id.rawValue)
     }
 

@@ -6,6 +6,8 @@ import SQL
 extension Store.Upkeep {
     private static let checkContext = "master-key"
     private static let checkText = Array("urlsessiond".utf8)
+    /// The check while a repair is under way: no key opens it.
+    private static let brokenCheck: [UInt8] = [0]
 
     /// Whether the given key opens the secrets in the store. True for a store without secrets.
     package func hasRightKey() async throws -> Bool {
@@ -27,10 +29,16 @@ extension Store.Upkeep {
     package func keepKeyCheck() async throws {
         try await database.write { [documents] db in
             guard try !db.exists("SELECT 1 FROM setting WHERE name = 'master-key'") else { return }
-            try db.execute(
-                "INSERT INTO setting (name, document) VALUES ('master-key', ?1)",
-                documents.sealer.seal(Self.checkText, boundTo: Self.checkContext))
+            try Self.setCheck(documents.sealer.seal(Self.checkText, boundTo: Self.checkContext), db)
         }
+    }
+
+    private static func setCheck(_ check: [UInt8], _ db: Connection) throws {
+        try db.execute(
+            """
+            INSERT INTO setting (name, document) VALUES ('master-key', ?1) \
+            ON CONFLICT (name) DO UPDATE SET document = ?1
+            """, check)
     }
 
     // MARK: Without the key
@@ -39,12 +47,13 @@ extension Store.Upkeep {
     ///
     /// Credentials, cookies, answers to challenges and kept answers with secrets are removed. Sessions whose
     /// configuration is lost are invalidated, and their tasks fail. Tasks whose request is lost fail too. The work runs
-    /// in steps. An interrupted repair starts again from the beginning, because the check is stored last.
+    /// in steps. No key passes the check until the last step, so that an interrupted repair starts again from the
+    /// beginning.
     ///
     /// - Parameter makeSecret: Generates the webhook secrets that replace the lost ones.
     package func loseSecrets(at now: Timestamp, makeSecret: @escaping @Sendable () -> [UInt8]) async throws {
         try await database.write { db in
-            try db.execute("DELETE FROM setting WHERE name = 'master-key'")
+            try Self.setCheck(Self.brokenCheck, db)
             try db.execute("DELETE FROM credential")
             try db.execute("DELETE FROM cookie_jar")
             try db.execute(
@@ -61,7 +70,9 @@ extension Store.Upkeep {
         while try await loseRequests(at: now, limit: 500) {}
         while try await leaveLostQuestions(at: now, limit: 500) {}
         while try await loseConfigurations(at: now, limit: 500) {}
-        try await keepKeyCheck()
+        try await database.write { [documents] db in
+            try Self.setCheck(documents.sealer.seal(Self.checkText, boundTo: Self.checkContext), db)
+        }
     }
 
     private func replaceWebhookSecrets(at now: Timestamp, _ makeSecret: @escaping @Sendable () -> [UInt8]) async throws
@@ -145,7 +156,7 @@ extension Store.Upkeep {
     }
 
     /// A URL that never resolves (RFC 6761 section 6.4).
-    private static let lostURL = "https://lost.invalid/"
+    static let lostURL = "https://lost.invalid/"
 
     private func fail(_ live: LiveTask, _ reason: String, _ transaction: Transaction) throws {
         var error = TaskError(

@@ -45,7 +45,7 @@ extension Judge {
     private func challenger(_ head: ResponseHead) -> ProtectionSpace? {
         if head.status == 401 { return targetSpace(.basic) }
         guard head.status == 407, let proxy = transfer.configuration.proxy, let scheme = proxy.challengeScheme,
-            result.isOfProxy || !transfer.request.url.isSecure
+            result.isOfProxy || !transfer.requestURL.isSecure
         else { return nil }
         return ProtectionSpace(
             host: proxy.host, port: proxy.port, scheme: scheme, realm: nil, authenticationMethod: .basic, isProxy: true)
@@ -95,9 +95,10 @@ extension Judge {
         }
     }
 
-    /// A question about the connection to the server, if the app can answer it and has not rejected the space.
+    /// A question about the connection to the server, if the app can answer it and has not rejected the space. An
+    /// upload resource at another origin is shown no certificate of the app's, and trusted no further.
     private func connectionQuestion(_ method: ProtectionSpace.Method) -> Question? {
-        guard mayAsk else { return nil }
+        guard mayAsk, !transfer.goesToOtherOrigin else { return nil }
         var space = targetSpace(method)
         if method == .serverTrust { space.serverPublicKey = result.serverPublicKey }
         // The connection offers no other authentication method.

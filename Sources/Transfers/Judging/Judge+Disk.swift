@@ -1,4 +1,5 @@
 import Core
+import Store
 import TransferEngine
 
 extension Judge {
@@ -6,7 +7,7 @@ extension Judge {
     mutating func judgeFullDisk(_ error: TaskError) -> Judgement {
         let kept = progress.keptOffset
         if kept == 0, result.length > 0 { progress.diskLosses += 1 }
-        let delay = progress.pauseForRoom(since: transfer.attempt.resuming?.offset ?? 0)
+        let delay = progress.pauseForRoom(since: transfer.task.progress.keptOffset)
         let verdict = DiskPlan.judge(
             total: announcedTotal, kept: kept, reached: result.length, losses: progress.diskLosses,
             largest: largestContent)

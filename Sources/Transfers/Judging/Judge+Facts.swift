@@ -15,6 +15,22 @@ extension Judge {
         metrics.offset = offset ?? transfer.attempt.resuming?.offset ?? transfer.uploadOffset
         return metrics
     }
+
+    /// Whether another attempt may mend the failure, as far as the retry policy allows one.
+    var mayRetry: Bool {
+        switch result.outcome {
+        case .stopped: return false
+        case .failed(let fault):
+            let meaning = FaultMeaning.of(fault, curlCode: result.curlCode, message: "", url: "")
+            switch meaning.fault {
+            case .transport, .nameDoesNotExist: return true
+            default: return false
+            }
+        case .complete:
+            guard let head = result.head else { return false }
+            return transfer.configuration.retryPolicy.retries(status: head.status)
+        }
+    }
 }
 
 extension TaskResponse {

@@ -11,4 +11,17 @@ extension Judge {
     mutating func judgeLies() -> Judgement {
         restart(after: DigestMismatch(message: "no source has all pieces with the expected digests"))
     }
+
+    /// A redirect that no connection of the segments has followed. Following it now would begin them again without a
+    /// limit, so that the sources are requested again in another attempt.
+    mutating func judgeUnfollowed(_ head: ResponseHead) -> Judgement {
+        transfer.segmented?.store(in: &progress)
+        let error = statusError(head)
+        progress.attempts.record(.transport, keptOffset: progress.keptOffset)
+        note(error)
+        switch decide(after: .transport) {
+        case .retry(let at): return .retry(at: at)
+        case .giveUp: return finish(.failed, error: error, isCounted: true)
+        }
+    }
 }

@@ -13,7 +13,8 @@ extension Judge {
             answer: head, hasSentAll: result.bytesSent >= upload.length - transfer.uploadOffset)
         progress.note(upload, for: specification.request)
         switch decision {
-        case .judge: return nil
+        // The challenge is not the target's: nothing that the app could answer would be sent there.
+        case .judge: return head.status == 401 && transfer.goesToOtherOrigin ? startAgain() : nil
         case .respond:
             if wasAsking { progress.countOfBytesSent = upload.length }
             return respond(head)
@@ -41,7 +42,7 @@ extension Judge {
 
     private mutating func move(_ upload: ResumableUpload, to location: String, _ head: ResponseHead) -> Judgement {
         var upload = upload
-        guard transfer.attempt.uploadMoves < Redirect.limit, let target = transfer.uploadResource(at: location) else {
+        guard upload.moves < Redirect.limit, let target = transfer.uploadResource(at: location) else {
             return startAgain()
         }
         upload.move(to: target)
@@ -52,8 +53,9 @@ extension Judge {
     /// Another attempt queries the offset if the policy allows one. Otherwise the status is the task's result; if it
     /// concerned only the upload resource, the resource is abandoned.
     private mutating func wait(_ head: ResponseHead, wasAsking: Bool) -> Judgement {
+        let isSuccess = (200...299).contains(head.status)
         let fault: AttemptFault =
-            head.status == 409 ? .transport : .status(head.status, retryAfter: retryAfter(head))
+            head.status == 409 || isSuccess ? .transport : .status(head.status, retryAfter: retryAfter(head))
         progress.attempts.record(fault, keptOffset: progress.keptOffset)
         // Querying the offset repeats no effect.
         if case .retry(let at) = decide(after: fault, isRepeatable: true) {
@@ -61,6 +63,12 @@ extension Judge {
             return .retry(at: at, pause: pause(head))
         }
         if wasAsking { return startAgain() }
+        guard !isSuccess else {
+            // A success would pass for the end of an upload that the server has not completed.
+            let error = statusError(head, of: transfer.requestURL.text)
+            note(error)
+            return finish(.failed, error: error, isCounted: true)
+        }
         return finishWithStatus()
     }
 

@@ -66,12 +66,14 @@ struct Judge {
     let canAsk: Bool
     /// The longest content that the empty disk could hold.
     let largestContent: Int64
+    /// Whether the progress counts the exchange already.
+    private let isRecorded: Bool
     /// The task's progress after the exchange.
     var progress: TaskProgress
 
     init(
         _ transfer: Transfer, _ result: ExchangeResult, at now: Timestamp, jitter: Double, canAsk: Bool,
-        largestContent: Int64 = .max
+        largestContent: Int64 = .max, isRecorded: Bool = false
     ) {
         self.transfer = transfer
         self.result = result
@@ -79,6 +81,8 @@ struct Judge {
         self.jitter = jitter
         self.canAsk = canAsk
         self.largestContent = largestContent
+        // Each connection of a content in segments was counted when it ended.
+        self.isRecorded = isRecorded || transfer.segmented != nil
         progress = transfer.progress
         progress.currentURL = transfer.request.url.text
         if transfer.configuration.retryPolicy.settings.maximumElapsedTime != nil,
@@ -86,8 +90,7 @@ struct Judge {
         {
             progress.attempts.firstAttemptAt = transfer.attempt.startedAt
         }
-        // Each connection was counted when it ended.
-        if transfer.segmented != nil { return }
+        if self.isRecorded { return }
         if transfer.attempt.upload == nil {
             progress.countOfBytesSent += result.bytesSent
         } else if result.bytesSent > 0 {
@@ -101,7 +104,7 @@ struct Judge {
     var isDownload: Bool { specification.kind == .download }
 
     mutating func judge() -> Judgement {
-        if transfer.segmented == nil { progress.record(metrics()) }
+        if !isRecorded { progress.record(metrics()) }
         switch result.outcome {
         case .stopped: return judgeStop()
         case .failed(let fault): return judgeFailure(fault)
@@ -270,9 +273,7 @@ struct Judge {
         }
         if let judgement = judgeChallenge(head) ?? judgeMissingCertificate(head) { return judgement }
         let isPart = transfer.segmented.map { !$0.plan.isComplete } ?? false
-        if !isPart, specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) }) {
-            return judgeContent(head)
-        }
+        if !isPart, transfer.accepts(result) { return judgeContent(head) }
         return judgeStatus(head)
     }
 
@@ -292,8 +293,13 @@ struct Judge {
             return fail(with: TaskError(code, failingURL: transfer.request.url.text))
         case .follow(let method, let dropsBody, let dropsSecrets):
             guard let target else { return nil }
+            if transfer.segmented != nil, target.isSecure || !transfer.configuration.requiresSecureTransport {
+                return judgeUnfollowed(head)
+            }
             if dropsBody, let judgement = judgeUnsentBody(redirected: head) { return judgement }
-            progress.redirects.append(RedirectRecord(statusCode: head.status, url: target.text))
+            if progress.redirects.count < Redirect.limit {
+                progress.redirects.append(RedirectRecord(statusCode: head.status, url: target.text))
+            }
             return .send(
                 .follow(
                     Judgement.Hop(url: target, method: method, dropsBody: dropsBody, dropsSecrets: dropsSecrets)))

@@ -51,6 +51,8 @@ struct SegmentedTransfer: Sendable {
     var last: ExchangeResult?
     var failure: Failure?
     var ending: Ending?
+    /// How often each source was requested again because a kept connection had been closed, since it last sent bytes.
+    var repeats: [Int: Int] = [:]
     var isReading = false
     /// The result of reading the content once more, in order.
     var read = Transfer.Reading(result: .success(nil), position: 0, digests: [:])
@@ -131,23 +133,60 @@ extension Transfer {
         request.method = specification.request.method
     }
 
-    /// The source to try next if one failed before any byte came; nil if the failure is the task's.
-    func nextSource(after result: ExchangeResult) -> Int? {
-        guard comesInParts, stop == nil, attempt.resuming == nil, !progress.avoidsSegments else { return nil }
+    /// The source to try next; nil if the attempt has tried all of them.
+    var nextSource: Int? {
+        (0...specification.mirrors.count).first { !attempt.askedSources.contains($0) && sourceURL($0) != nil }
+    }
+
+    /// Whether another source is tried: the last one failed before any byte came, and the failure is not the task's.
+    func mayTurn(after result: ExchangeResult) -> Bool {
+        guard comesInParts, stop == nil, !progress.avoidsSegments else { return false }
+        let isResumed = attempt.resuming != nil
+        if isResumed, !isMirrorUseless(after: result) { return false }
         switch result.outcome {
-        case .stopped: return nil
+        case .stopped: return false
         case .failed(let fault):
             switch fault {
-            case .disk, .prefixMissing, .badRequest, .nameNotAsked: return nil
-            case _ where result.length > 0 && progress.kept.point != nil: return nil
-            default: break
+            case .disk, .prefixMissing, .badRequest, .nameNotAsked: return false
+            default: return isResumed || result.length == 0 || progress.kept.point == nil
             }
         case .complete:
-            guard let status = result.head?.status, !Redirect.isRedirect(status), status != 304, status >= 400,
-                !specification.acceptableStatusCodes.contains(where: { $0.contains(status) })
-            else { return nil }
+            guard let status = result.head?.status, !Redirect.isRedirect(status), status != 304, status >= 400 else {
+                return false
+            }
+            return !specification.acceptableStatusCodes.contains { $0.contains(status) }
         }
-        return (0...specification.mirrors.count).first { !attempt.askedSources.contains($0) && sourceURL($0) != nil }
+    }
+
+    /// The number of failures without progress after which the bytes of a mirror are given up.
+    private static let mirrorPatience = 3
+
+    /// Whether a mirror has no more of the content whose bytes it began: it says so, or has failed too often.
+    func isMirrorUseless(after result: ExchangeResult) -> Bool {
+        guard request.source > 0 else { return false }
+        switch result.judgement?.verdict {
+        case nil, .notADownload: break
+        case .append, .restartWithThisBody: guard result.bytesReceived == 0 else { return false }
+        case .askAgainFromZero, .alreadyComplete: return false
+        }
+        if result.outcome == .complete, let status = result.head?.status,
+            !configuration.retryPolicy.retries(status: status)
+        {
+            return true
+        }
+        return progress.attempts.failuresSinceProgress >= Self.mirrorPatience
+    }
+
+    /// Gives up the bytes of a mirror for another source, whose bytes replace them.
+    mutating func leaveMirror(of count: Int64, for source: Int) -> [Effect] {
+        progress.noteFetchedTwice(count)
+        progress.forgetBytes()
+        let cause = "notResumable"
+        (attempt.resuming, attempt.restartCause, progress.restartCause) = (nil, cause, cause)
+        stage = .ready
+        turn(to: source)
+        // Stored before the first of the other bytes.
+        return [.advance(), .authorize]
     }
 
     /// Whether the pieces that the app specified fit a content of this length.

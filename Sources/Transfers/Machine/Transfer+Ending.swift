@@ -12,16 +12,16 @@ extension Transfer {
         guard exchange == self.exchange else { return [] }
         let effects = noteSilence(result)
         if writesObject { return effects + endWriting(exchange, result, world) }
-        if let next = nextSource(after: result) { return effects + ask(source: next, after: result, world) }
+        if mayTurn(after: result) {
+            if let next = nextSource { return effects + ask(source: next, after: result, world) }
+            if let first = attempt.setback { return effects + judge(first, after: result, world) }
+        }
         guard comesInParts, result.outcome == .complete else { return effects + judge(result, world) }
         guard case .file = result.received else {
             return effects + judge(result.digested(by: specification.digestsWanted), world)
         }
         stage = .verifying(result)
-        let isContent = result.head.map { head in
-            specification.acceptableStatusCodes.contains { $0.contains(head.status) }
-        }
-        return effects + [.finalize, .readWhole(length: result.length, checksPieces: isContent ?? false)]
+        return effects + [.finalize, .readWhole(length: result.length, checksPieces: accepts(result))]
     }
 
     /// Notes that an origin did not respond to the fields of the draft for resumable uploads.
@@ -50,13 +50,36 @@ extension Transfer {
 
     /// Sends the request to the next source of a download, in the same attempt: the last source had sent no bytes.
     private mutating func ask(source: Int, after result: ExchangeResult, _ world: Surroundings) -> [Effect] {
+        let judge = count(result, world)
+        if attempt.setback == nil, judge.mayRetry { attempt.setback = Attempt.Setback(result, of: request) }
+        var effects: [Effect] = []
+        if let pause = result.head.flatMap(judge.pause) { effects.append(.pause(request.url.origin, pause)) }
+        guard let left = attempt.resuming else {
+            progress.forgetBytes()
+            stage = .ready
+            turn(to: source)
+            return effects + [.authorize]
+        }
+        return effects + leaveMirror(of: left.offset, for: source)
+    }
+
+    /// Counts a request whose result is not judged.
+    private mutating func count(_ result: ExchangeResult, _ world: Surroundings) -> Judge {
         let judge = Judge(self, result, at: world.now, jitter: 0, canAsk: false)
         progress = judge.progress
         progress.record(judge.metrics())
-        progress.forgetBytes()
-        stage = .ready
-        turn(to: source)
-        return [.authorize]
+        return judge
+    }
+
+    /// Judges a source's failure that another attempt may mend, now that all sources have failed.
+    private mutating func judge(
+        _ first: Attempt.Setback, after last: ExchangeResult, _ world: Surroundings
+    ) -> [Effect] {
+        _ = count(last, world)
+        attempt.setback = nil
+        request = first.request
+        attempt.access = attempt.accesses[request.url.origin] ?? attempt.access
+        return judge(first.result.digested(by: specification.digestsWanted), world, isRecorded: true)
     }
 
     /// Handles the result of reading a content that one request has brought.
@@ -74,15 +97,28 @@ extension Transfer {
 
     // MARK: Judging
 
+    /// Whether the status of a response is acceptable.
+    func accepts(_ result: ExchangeResult) -> Bool {
+        let isContinued = attempt.resuming != nil || segmented != nil
+        guard let status = result.head?.effectiveStatus(result.judgement?.verdict, isContinued: isContinued) else {
+            return false
+        }
+        return specification.acceptableStatusCodes.contains { $0.contains(status) }
+    }
+
     /// Judges the end of a request, and returns the effects.
+    ///
+    /// - Parameter isRecorded: Whether the progress counts the request already.
     mutating func judge(
-        _ result: ExchangeResult, _ world: Surroundings, by judging: (inout Judge) -> Judgement = { $0.judge() }
+        _ result: ExchangeResult, _ world: Surroundings, isRecorded: Bool = false,
+        by judging: (inout Judge) -> Judgement = { $0.judge() }
     ) -> [Effect] {
         var judge = Judge(
             self, result, at: world.now, jitter: world.jitter, canAsk: world.canAsk,
-            largestContent: world.largestContent)
-        let judgement = judging(&judge)
-        let progress = judge.progress
+            largestContent: world.largestContent, isRecorded: isRecorded)
+        // The response to an outdated request neither delays nor questions the task's new one.
+        let judgement: Judgement = stop == .outdated ? .interrupted : judging(&judge)
+        let progress = stop == .outdated ? self.progress : judge.progress
         var settlement = Settlement(task: id, .interrupted(progress))
         settlement.credentialsKnown = credentialsKnown
         settlement.bytesReceived = segmented?.bytesReceived ?? result.bytesReceived
@@ -97,7 +133,6 @@ extension Transfer {
             guard stop == nil else { break }
             self.progress = progress
             return effects + send(next, world)
-        case .finish where stop == .outdated: settlement.verdict = .interrupted(self.progress)
         case .retry(let at, let waitsForConnectivity, let pause):
             if let pause { effects.append(.pause(request.url.origin, pause)) }
             effects.append(
@@ -149,6 +184,8 @@ extension Transfer {
         case .follow(let hop): return follow(hop, world)
         case .upload(let upload): return send(upload, world)
         case .authenticate:
+            // The cache key names the credential.
+            attempt.reuse = nil
             beginUpload(world)
             return [.authorize]
         case .unconditional:
@@ -192,20 +229,28 @@ extension Transfer {
 
     /// Sends the next request of a resumable upload.
     private mutating func send(_ upload: ResumableUpload, _ world: Surroundings) -> [Effect] {
-        let before = attempt.upload
         take(upload)
         switch upload.step {
         case .append(let offset):
             return [.advance(resumption(of: upload, at: offset, cause: "interrupted"))] + start(world)
         case .create: return [.advance(resumption(of: upload, at: 0, cause: "uploadResourceGone"))] + start(world)
-        case .ask: if before?.resource != upload.resource { attempt.uploadMoves += 1 }
-        case .abandon: break
+        case .ask, .abandon: return start(world)
         }
-        return start(world)
     }
 
     private func resumption(of upload: ResumableUpload, at offset: Int64, cause: String) -> Resumption {
         Resumption(fileOffset: offset, expectedTotalBytes: upload.length, cause: cause)
+    }
+}
+
+extension ResponseHead {
+    /// The status for which the content is accepted: the part that answers the service's own `Range` continues the
+    /// content of a 200.
+    ///
+    /// - Parameter isContinued: Whether the service requested a part of the content.
+    func effectiveStatus(_ verdict: ResumeVerdict?, isContinued: Bool) -> Int {
+        guard isContinued, status == 206, case .append? = verdict else { return status }
+        return 200
     }
 }
 

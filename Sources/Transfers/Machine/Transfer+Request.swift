@@ -140,6 +140,8 @@ extension Transfer {
         let acceptable = specification.acceptableStatusCodes
         let policy = configuration.retryPolicy
         let version = attempt.version
+        // The next source would overwrite a page in the partial file.
+        let keepsFile = resuming != nil || comesInParts && nextSource != nil
         @Sendable func mayGoOn(after status: Int) -> Bool {
             Redirect.isRedirect(status) || policy.retries(status: status) || status == 401 || status == 407
         }
@@ -147,7 +149,8 @@ extension Transfer {
             guard isDownload else { return HeadJudgement(.keep(at: 0)) }
             let verdict = ResumeVerdict.judge(head: head, resuming: resuming, requestHasOwnRange: hasOwnRange)
             // An error page never becomes the object that the app named.
-            if namesObject, !verdict.asksAgain, !acceptable.contains(where: { $0.contains(head.status) }) {
+            let effective = head.effectiveStatus(verdict, isContinued: resuming != nil)
+            if namesObject, !verdict.asksAgain, !acceptable.contains(where: { $0.contains(effective) }) {
                 return HeadJudgement(.discard(limit: Self.sideLimit), verdict)
             }
             let body: BodyDisposition =
@@ -156,9 +159,9 @@ extension Transfer {
                 case .restartWithThisBody: .keep(at: 0)
                 case .askAgainFromZero: .stop
                 case .alreadyComplete: .discard(limit: Self.sideLimit)
-                // The fetched bytes are kept while the task may still continue.
+                // The fetched bytes are kept while the task may still continue, and the page for its result.
                 case .notADownload(let status):
-                    resuming == nil || acceptable.contains { $0.contains(status) } || !mayGoOn(after: status)
+                    !keepsFile || acceptable.contains { $0.contains(status) } || !mayGoOn(after: status)
                         ? .keep(at: 0) : .discard(limit: Self.sideLimit)
                 }
             if body == .keep(at: 0) { arrival.begin(version) }

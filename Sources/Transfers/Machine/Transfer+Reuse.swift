@@ -10,6 +10,8 @@ struct Reuse: Sendable {
     var leads = false
     /// A stored response that the origin is asked to confirm.
     var stored: StoredResponse?
+    /// Whether a request of the attempt presented an identity that ``key`` does not name.
+    var isPrivate = false
 }
 
 /// The shareable parts of a response, without its content.
@@ -47,13 +49,33 @@ extension Transfer {
     ///
     /// - Parameter cookies: Lines of the session's cookies for the request.
     func cacheQuestion(cookies: [String]) -> CacheQuestion {
-        let sent = configuration.httpShouldSetCookies && !ownHeaders.contains("Cookie") ? cookies : []
-        let credential = [attempt.access.credential, attempt.access.proxyCredential].compactMap { $0 }
+        let access = attempt.accesses[taskURL.origin] ?? attempt.access
+        let credential = [access.credential, access.proxyCredential].compactMap { $0 }
         let key = CacheKey(
-            taskURL, ownHeaders, cookies: sent.map(Self.identity),
+            taskURL, ownHeaders, cookies: sent(cookies).map(Self.identity),
             credential: credential.isEmpty ? nil : String(decoding: credential.bytesAtRest, as: UTF8.self),
             configuration)
         return CacheQuestion(task: id, key: key, headers: ownHeaders, policy: cachePolicy)
+    }
+
+    /// The session's cookies that a request sends.
+    private func sent(_ cookies: [String]) -> [String] {
+        configuration.httpShouldSetCookies && !ownHeaders.contains("Cookie") ? cookies : []
+    }
+
+    /// Notes the identity that a request presents. Other tasks get no response to an identity that the cache key does not
+    /// name: of the target of a redirect, or of a credential or cookies that were stored since the store was consulted.
+    ///
+    /// - Returns: Whether the task has to leave the tasks that wait for its transfer.
+    mutating func noteIdentity(_ cookies: [String], at url: ParsedURL) -> Bool {
+        guard let reuse = attempt.reuse, !reuse.isPrivate else { return false }
+        let isNamed =
+            url.text == taskURL.text
+            ? cacheQuestion(cookies: cookies).key == reuse.key : sent(cookies).isEmpty && credential(for: url) == nil
+        guard !isNamed else { return false }
+        attempt.reuse?.isPrivate = true
+        attempt.reuse?.leads = false
+        return reuse.leads
     }
 
     /// The parts of a cookie's line that a server sees, and its path. Each response may change the expiry.
@@ -128,20 +150,22 @@ extension Transfer {
 
     func mayBeReused(_ head: ResponseHead) -> Bool { CachedResponse.mayStore(head.fields, ownHeaders) }
 
-    /// The shareable parts of a response; `nil` if the store was not consulted, or there was no response.
+    /// The shareable parts of a response; `nil` if there are none, or if the store was not consulted.
     func sharing(_ result: TaskResult, _ exchange: ExchangeResult, _ world: Surroundings) -> Sharing? {
-        guard let reuse = attempt.reuse, let head = exchange.head, let response = result.response?.asWhole else {
-            return nil
-        }
+        guard let reuse = attempt.reuse, !reuse.isPrivate, let head = exchange.head,
+            let response = result.response?.asWhole
+        else { return nil }
         if head.status == 304 {
             return exchange.freshened(of: self, at: world.now).map {
-                Sharing(cached: $0, key: reuse.key, isReusable: true)
+                Sharing(cached: $0, key: reuse.key, isReusable: CachedResponse.mayStore($0.fields, ownHeaders))
             }
         }
+        // The response to a range that this task alone has requested, or a redirect that others may follow.
+        if exchange.judgement?.verdict == .alreadyComplete || Redirect.isRedirect(head.status) { return nil }
         let (requestedAt, receivedAt) = exchange.times(world.now)
         let entry = CachedResponse(
             response, head.fields, to: ownHeaders, requestedAt: requestedAt, receivedAt: receivedAt,
-            isRedirected: request.hops > 0)
+            isRedirected: request.url.text != taskURL.text)
         guard entry != nil || reuse.leads else { return nil }
         var cached = entry ?? CachedResponse { $0.response = response }
         cached.version = result.progress.version

@@ -63,6 +63,7 @@ extension Transfer {
         guard var segmented, let connection = segmented.connections[exchange] else { return [] }
         segmented.plan.reach(exchange.rawValue, offset)
         segmented.plan.praise(connection.source)
+        segmented.repeats[connection.source] = nil
         stage = .segmented(segmented)
         return [.record(exchange, offset, isStored: true)] + noteSegments(segmented) + readBehind()
     }
@@ -119,6 +120,7 @@ extension Transfer {
         }
         let kept = segmented.plan.end(exchange.rawValue) ?? connection.bytes.lowerBound
         if case .append? = result.judgement?.verdict { progress.noteFetchedTwice(result.length - kept) }
+        if kept > connection.bytes.lowerBound { segmented.repeats[connection.source] = nil }
         segmented.last = result
         var goesOn = isOnDisk
         if !isOnDisk, stop == nil, segmented.ending == nil {
@@ -171,7 +173,10 @@ extension Transfer {
             return false
         default: break
         }
-        if result.isClosedWhileIdle { return true }
+        if result.isClosedWhileIdle, segmented.repeats[source, default: 0] < Judge.maximumRepeats {
+            segmented.repeats[source, default: 0] += 1
+            return true
+        }
         switch result.outcome {
         case .stopped: break
         case .failed(.disk), .failed(.prefixMissing), .failed(.tooLarge): segmented.ending = .failed(result)
@@ -205,14 +210,12 @@ extension Transfer {
     private mutating func follow(
         _ head: ResponseHead, _ connection: SegmentedTransfer.Connection, _ segmented: inout SegmentedTransfer
     ) -> Bool {
-        guard var route = segmented.routes[connection.source], let first = sourceURL(connection.source) else {
-            return false
-        }
+        guard var route = segmented.routes[connection.source] else { return false }
         // Another connection's response has changed the route meanwhile.
         guard route.url == connection.url else { return Redirect.isRedirect(head.status) }
         let target = head.fields["Location"].flatMap { try? ParsedURL(location: $0, from: route.url) }
         let decision = Redirect.decide(
-            head: head, method: request.method, hops: route.hops, task: first, current: route.url, target: target)
+            head: head, method: request.method, hops: route.hops, task: taskURL, current: route.url, target: target)
         guard case .follow("GET", false, let dropsSecrets) = decision, let target,
             target.isSecure || !configuration.requiresSecureTransport
         else { return false }
@@ -287,6 +290,10 @@ extension Transfer {
         guard segmented.plan.sources(at: world.now).isEmpty else { return [] }
         guard let failure = segmented.failure else {
             return segmented.plan.isForsaken ? judge(last, world) { $0.judgeLies() } : []
+        }
+        // Without a digest no other source may complete the segments of a mirror.
+        if !specification.provesContent, isMirrorUseless(after: failure.result), let next = nextSource {
+            return leaveMirror(of: segmented.plan.record.count, for: next)
         }
         segmented.plan.endRests()
         (request.url, request.hops) = (failure.url, failure.hops)

@@ -36,6 +36,9 @@ extension Transfer {
         attempt.upload?.method == nil ? request.url : attempt.upload?.resource ?? request.url
     }
 
+    /// Whether the next request goes to an upload resource at another origin than the target's, without its secrets.
+    var goesToOtherOrigin: Bool { requestURL.origin != request.url.origin }
+
     /// The offset in the body from which the next request sends.
     var uploadOffset: Int64 { if case .append(let offset)? = attempt.upload?.step { offset } else { 0 } }
 
@@ -50,7 +53,7 @@ extension Transfer {
     /// Turns the app's own request into the one of the upload's current step.
     func shape(_ request: inout ExchangeRequest, for upload: ResumableUpload) {
         if let method = upload.method {
-            let isElsewhere = requestURL.origin != self.request.url.origin
+            let isElsewhere = goesToOtherOrigin
             request.method = method
             request.url = requestURL
             request.headers = Redirect.fields(

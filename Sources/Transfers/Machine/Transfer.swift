@@ -129,6 +129,20 @@ struct Attempt: Sendable {
         var source = 0
     }
 
+    /// The failure of a source, which another attempt may mend.
+    struct Setback: Sendable {
+        let request: Request
+        let result: ExchangeResult
+
+        init(_ result: ExchangeResult, of request: Request) {
+            self.request = request
+            var result = result
+            // The next source overwrites the page in the partial file.
+            if case .file = result.received { result.received = .none }
+            self.result = result
+        }
+    }
+
     var startedAt: Timestamp
     var request: Request
     /// What the current request may present.
@@ -147,9 +161,9 @@ struct Attempt: Sendable {
     var repeats = 0
     /// The state of an upload that may survive interruptions.
     var upload: ResumableUpload?
-    /// How often the upload resource has moved.
-    var uploadMoves = 0
     var askedSources: Set<Int> = []
+    /// The first of the sources' failures that another attempt may mend.
+    var setback: Setback?
     /// The response whose body is the content.
     var response: TaskResponse?
     /// The media type of the object that the content becomes, as the origin reported it.

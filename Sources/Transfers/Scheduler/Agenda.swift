@@ -120,8 +120,7 @@ package struct Agenda: Sendable {
         connection exchange: ExchangeID, _ lane: FairShare.Lane, wanting count: Int = 1, _ room: Room,
         at now: Timestamp
     ) -> Bool {
-        guard look == .nothing, !isDraining, !solo.isTaken, freeSlots(room) > 0, leavesSlots(to: AppID(lane.app)),
-            running(at: lane.host) < maximumTransfersPerHost, running(at: lane.host, of: lane.session) < lane.limit,
+        guard look == .nothing, !isDraining, !solo.isTaken, hasSlot(for: lane, room),
             pauses.until(lane.host, app: lane.app, at: now) == nil, places?.take(lane, wanting: count) ?? true
         else { return false }
         connections[exchange] = lane
@@ -133,11 +132,19 @@ package struct Agenda: Sendable {
     mutating func beginInOwnSlot(
         connection exchange: ExchangeID, _ lane: FairShare.Lane, _ room: Room, at now: Timestamp
     ) -> Bool {
-        guard !wantsTasks(room), !isDraining, pauses.until(lane.host, app: lane.app, at: now) == nil,
-            places?.isRefused(lane) ?? true
-        else { return false }
+        guard !wantsTasks(room), !isDraining, pauses.until(lane.host, app: lane.app, at: now) == nil else {
+            return false
+        }
+        // The store decides, once it was asked.
+        if let places, hasSlot(for: lane, room), !places.isRefused(lane) { return false }
         connections[exchange] = lane
         return true
+    }
+
+    /// Whether this node may have one more connection of a lane.
+    private func hasSlot(for lane: FairShare.Lane, _ room: Room) -> Bool {
+        freeSlots(room) > 0 && leavesSlots(to: AppID(lane.app)) && running(at: lane.host) < maximumTransfersPerHost
+            && running(at: lane.host, of: lane.session) < lane.limit
     }
 
     /// Counts a connection at its actual origin instead of at its task's own URL.

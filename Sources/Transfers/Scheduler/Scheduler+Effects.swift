@@ -114,11 +114,13 @@ extension Scheduler {
     // MARK: Exchanges
 
     private func start(_ exchange: ExchangeID, _ flight: Flight) {
+        let connection = flight.transfer.segmented?.connections[exchange]?.url
+        let url = connection ?? flight.transfer.requestURL
+        let cookies = cookies(of: flight.transfer, for: url)
+        if flight.transfer.noteIdentity(cookies ?? [], at: url) { leaveFlight(flight.transfer) }
         let transfer = flight.transfer
         let session = transfer.task.session
-        let connection = transfer.segmented?.connections[exchange]?.url
-        let url = connection ?? transfer.requestURL
-        let running = Exchanges.Running(task: transfer.id, url: url, cookies: cookies(of: transfer, for: url))
+        let running = Exchanges.Running(task: transfer.id, url: url, cookies: cookies)
         exchanges.running[exchange] = running
         if connection == nil {
             (flight.writer, flight.reader, flight.isExposed) = (nil, nil, false)

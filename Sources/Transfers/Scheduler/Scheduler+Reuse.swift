@@ -20,6 +20,13 @@ extension Scheduler {
         batch.settlements.append(settlement)
     }
 
+    /// Has another task fetch for those that wait for a transfer.
+    func leaveFlight(_ transfer: Transfer) {
+        var settlement = Settlement(task: transfer.id, .advanced(transfer.progress))
+        settlement.leavesFlight = true
+        batch.settlements.append(settlement)
+    }
+
     /// Hands the questions of a turn to the store, outside the loop: the answers are commits.
     func askCache() {
         var rest = turn.questions[...]

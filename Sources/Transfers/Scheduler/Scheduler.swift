@@ -267,6 +267,7 @@ package actor Scheduler {
         case .appChanged(let app): cache.apps[app] = nil
         case .othersCommitted:
             cache.apps = [:]
+            batch.mayWaitForDisk = true
             agenda.withLock {
                 $0.dueTimeMayHaveChanged()
                 $0.places?.askAgain()
