@@ -19,6 +19,8 @@ enum Judgement {
     /// Requeued, or left as it is if the store has decided already. No attempt is charged.
     case interrupted
 
+    var isInterruption: Bool { if case .interrupted = self { true } else { false } }
+
     enum Next {
         /// The next hop of a redirect.
         case follow(Hop)

@@ -116,9 +116,9 @@ extension Transfer {
         var judge = Judge(
             self, result, at: world.now, jitter: world.jitter, canAsk: world.canAsk,
             largestContent: world.largestContent, isRecorded: isRecorded)
+        var (judgement, progress) = (judging(&judge), judge.progress)
         // The response to an outdated request neither delays nor questions the task's new one.
-        let judgement: Judgement = stop == .outdated ? .interrupted : judging(&judge)
-        let progress = stop == .outdated ? self.progress : judge.progress
+        if stop == .outdated, !judgement.isInterruption { (judgement, progress) = (.interrupted, self.progress) }
         var settlement = Settlement(task: id, .interrupted(progress))
         settlement.credentialsKnown = credentialsKnown
         settlement.bytesReceived = segmented?.bytesReceived ?? result.bytesReceived
