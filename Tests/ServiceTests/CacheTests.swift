@@ -1,6 +1,7 @@
 import Base
 import Core
 import Formats
+import Foundation
 import TestSupport
 import Testing
 
@@ -403,6 +404,26 @@ struct CacheTests {
             try await expect(stage.completed(follower), .collapsed, stage)
             try await expect(stage.run(.download, "GET", stage.origin.url("/a"), in: session), nil, stage)
             #expect(stage.origin.requests("/a").count == 2)
+        }
+    }
+
+    @Test(arguments: [CachePolicy.reloadIgnoringLocalCacheData, .returnCacheDataElseLoad])
+    func `A content whose file is gone is fetched again, and is then readable for all its tasks`(_ policy: CachePolicy)
+        async throws
+    {
+        try await ServiceStage.run { stage in
+            stage.origin.serve("/a", Self.resource())
+            let session = try await session(stage, policy)
+            let url = stage.origin.url("/a")
+            let first = try await stage.run(.download, "GET", url, in: session)
+            let folder = stage.folder.file("data/contents")
+            for file in filesBelow(folder) { try FileManager.default.removeItem(atPath: "\(folder)/\(file)") }
+            await #expect(throws: DomainError.contentExpired) { try await stage.bytes(first) }
+            let again = try await stage.run(.download, "GET", url, in: session)
+            for task in [again, first] {
+                #expect(try await stage.bytes(task) == Content.bytes(seed: 1, length: Self.size))
+            }
+            #expect(filesBelow(folder).count == 1 && stage.origin.requests("/a").count == 2)
         }
     }
 

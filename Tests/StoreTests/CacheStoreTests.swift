@@ -278,7 +278,7 @@ struct CacheStoreTests {
         let (_, follower, file) = try await passed(in: other)
         _ = try await store.sessions.forget(other.id, at: fixture.now)
         #expect(try await !fixture.clean().filesToRemove.contains(file))
-        #expect(try await store.files.need(of: file) == .needed)
+        #expect(try await store.files.isNeeded(file: file))
         #expect(try await fixture.claim().map(\.id) == [follower])
         try await fixture.settle(Settlement(task: follower, .advanced(Self.progress(1000))))
         #expect(try await store.files.need(of: file) == .useless)
@@ -347,6 +347,22 @@ struct CacheStoreTests {
         #expect(try await ask(leader).leads)
     }
 
+    @Test func `No task waits for a leader that waits for an answer`() async throws {
+        let (leader, follower) = try await pair()
+        let space = ProtectionSpace(
+            host: "origin.example", port: 443, scheme: "https", realm: "r", authenticationMethod: .basic)
+        try await fixture.settle(
+            Settlement(
+                task: leader,
+                .asked(
+                    Question(kind: .challenge, protectionSpace: space), questionId: "q",
+                    deadline: fixture.now + .seconds(60), TaskProgress())))
+        #expect(try await store.tasks.read(leader).phase == .awaitingAnswer)
+        #expect(try await fixture.claim().map(\.id) == [follower])
+        #expect(try await ask(follower).leads)
+        try await expectSoundLedger(fixture)
+    }
+
     @Test func `A leader that presents another identity leaves those that wait for it`() async throws {
         let (leader, follower) = try await pair()
         try await fixture.settle(
@@ -387,6 +403,24 @@ struct CacheStoreTests {
         let usage = try await store.cache.usage(of: other.app)
         #expect(usage.entries == 2 && usage.bytes <= 50_000)
         #expect(try await store.cache.usage(of: app).entries == 0)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test(arguments: [("PUT", 204, false), ("PUT", 403, true), ("DELETE", 303, false), ("HEAD", 200, true)])
+    func `A change of a resource removes its stored responses`(_ method: String, _ status: Int, _ isKept: Bool)
+        async throws
+    {
+        for path in ["/a", "/b"] { try await keep(path, count: 10) }
+        let task = try await claimed()[0]
+        var result = TaskResult(progress: TaskProgress())
+        result.response = TaskResponse()
+        result.response?.statusCode = status
+        var settlement = Settlement(task: task, .completed(.succeeded, result, nil))
+        settlement.request = TransferRequest(url: "https://origin.example/a#x", method: method)
+        settlement.url = "https://origin.example/a"
+        try await fixture.settle(settlement)
+        #expect(try await isStored("/a") == isKept)
+        #expect(try await isStored("/b"))
         try await expectSoundLedger(fixture)
     }
 

@@ -52,7 +52,7 @@ struct ResumeDataTests {
             try await fixture.create([continued(fixture)], in: session)
             fixture.advance(Store.Tasks.resumeDataPeriod * 3)
             _ = try await fixture.clean()
-            #expect(try await files.need(of: "partial/resume-1") == .needed)
+            #expect(try await files.isNeeded(file: "partial/resume-1"))
             let task = try #require(try await fixture.claim().first)
             if isDeleted {
                 _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)

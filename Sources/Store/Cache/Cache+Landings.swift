@@ -142,6 +142,31 @@ extension Store.Cache {
         return isFollowed ? try inserted.get()[0].first : nil
     }
 
+    /// Entries of one URL that a commit removes; one that many identities have requested may have more.
+    private static let invalidatedAtOnce = 1000
+
+    /// Requests the entries of the URLs that settled tasks have changed (RFC 9111 section 4.4). Sends no query without
+    /// such a task.
+    func askInvalidated(by settlements: [Settlement], _ db: Connection) throws -> Asked<Int64>? {
+        let changed = settlements.compactMap { settlement in
+            settlement.changedURL.map {
+                [settlement.task.rawValue, mark($0), Self.invalidatedAtOnce] as [(any SQLBindable)?]
+            }
+        }
+        guard !changed.isEmpty, policies.cacheCapacity > 0 else { return nil }
+        return try db.ask(
+            """
+            SELECT id FROM cached WHERE app = (SELECT app FROM live WHERE task = ?1) AND url = ?2 \
+            AND selector IS NOT NULL LIMIT ?3
+            """, changed
+        ) { $0.integer(0) }
+    }
+
+    func remove(invalidated rows: Asked<Int64>?, _ transaction: Transaction) throws {
+        guard let rows else { return }
+        for row in Set(try rows.get().joined()) { try remove(cached: row, transaction) }
+    }
+
     /// Entries that one commit removes besides as many as it stores. The janitor removes the rest.
     private static let evictedAtOnce = 16
 
@@ -159,6 +184,15 @@ extension NewContent {
 }
 
 extension Settlement {
+    /// The URL that the completed request may have changed: its method is not safe, and its response is no error.
+    fileprivate var changedURL: String? {
+        guard case .completed(_, let result, _) = verdict, let request,
+            !["GET", "HEAD", "OPTIONS", "TRACE"].contains(request.method),
+            let status = result.response?.statusCode, (200...399).contains(status)
+        else { return nil }
+        return url
+    }
+
     /// The row of the cache with which the task completes.
     fileprivate var storedRow: Int64? { if case .completed(_, _, let content?) = verdict { content.row } else { nil } }
 }

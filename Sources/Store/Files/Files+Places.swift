@@ -1,4 +1,4 @@
-import Core
+package import Core
 import SQL
 
 /// Where the bytes of a row lie. Rows of an app may refer to one file or object; bytes in the database are each row's own.
@@ -74,6 +74,11 @@ extension Store.Files {
         }
         if let known = transaction.place(of: content.digest.value, app) {
             transaction.change(cacheOf: app) { $0.sharedBytes += content.length }
+            if let lost = content.replacedFile, known.file == lost, let file = own.file {
+                try replace(lost, by: file, transaction)
+                transaction.note(own, of: content.digest.value, app)
+                return own
+            }
             if known != own {
                 if let file = own.file { try discard(file, transaction) }
                 if let object = own.object { try discard(object: object, transaction) }
@@ -83,6 +88,31 @@ extension Store.Files {
         if let object = own.object { try publish(object: object, transaction.db) }
         transaction.note(own, of: content.digest.value, app)
         return own
+    }
+
+    /// The file of an app's bytes; `nil` if it has none, or has them in objects.
+    package func file(of digest: String, app: AppID) async throws -> String? {
+        try await database.read { db in
+            try db.first(
+                """
+                SELECT file FROM content WHERE app = ?1 AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) \
+                UNION ALL SELECT file FROM cached WHERE app = ?1 AND digest = ?2 \
+                AND (file IS NOT NULL OR object IS NOT NULL) \
+                UNION ALL SELECT file FROM set_file WHERE app = ?1 AND digest = ?2 AND state = 'kept' \
+                AND (file IS NOT NULL OR object IS NOT NULL) LIMIT 1
+                """, app.rawValue, digest
+            ) { $0.textOrNil("file") } ?? nil
+        }
+    }
+
+    /// Has the rows of a lost file name another one.
+    private func replace(_ lost: String, by file: String, _ transaction: Transaction) throws {
+        try transaction.flushRows()
+        try transaction.db.execute("UPDATE content SET file = ?2 WHERE file = ?1", lost, file)
+        try transaction.db.execute("UPDATE cached SET file = ?2 WHERE file = ?1", lost, file)
+        try transaction.db.execute("UPDATE set_file SET file = ?2 WHERE file = ?1", lost, file)
+        // One of another length may be left.
+        try discard(lost, transaction)
     }
 
     /// Ends the reference of a row that is gone. The last reference frees the bytes.

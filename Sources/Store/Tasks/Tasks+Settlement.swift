@@ -20,11 +20,14 @@ package struct NewContent: Sendable {
     package var storage: Storage
     package var length: Int64
     package var digest: ContentDigest
+    /// A file that rows of the app name for the same bytes, and that is gone: they name this one's from now on.
+    package var replacedFile: String?
 
-    package init(storage: Storage, length: Int64, digest: ContentDigest) {
+    package init(storage: Storage, length: Int64, digest: ContentDigest, replacing replacedFile: String? = nil) {
         self.storage = storage
         self.length = length
         self.digest = digest
+        self.replacedFile = replacedFile
     }
 }
 
@@ -49,6 +52,8 @@ package struct Settlement: Sendable {
     /// The request that was transferred. A completion does not count if the task has another request by now. `nil`
     /// counts for any request.
     package var request: TransferRequest?
+    /// The canonical URL of the request.
+    package var url: String?
     /// Reported by an event before the verdict's events.
     package var resumption: Resumption?
     package var bytesReceived: Int64 = 0
@@ -92,6 +97,7 @@ extension Store.Tasks {
         if settlements.isEmpty { return }
         let places = try store.files.askPlaces(of: settlements, transaction.db)
         let landings = try store.cache.askLandings(of: settlements, transaction.db)
+        let invalidated = try store.cache.askInvalidated(by: settlements, transaction.db)
         try transaction.preread(settlements.map(\.task), likely: sessions)
         try store.files.note(places, transaction)
         try store.cache.note(landings, transaction)
@@ -122,6 +128,7 @@ extension Store.Tasks {
             }
             try apply(settlement, to: live, of: session, transaction)
         }
+        try store.cache.remove(invalidated: invalidated, transaction)
         try store.cache.makeRoom(transaction)
     }
 
@@ -171,6 +178,8 @@ extension Store.Tasks {
             } else {
                 let id = try store.questions.ask(question, questionId, deadline, live, session, transaction)
                 try move(live, .ask(id), progress: progress, letsGo: true, transaction)
+                // Tasks wait for a transfer in flight, and not for the answer of another task's app.
+                try store.cache.leaveFlight(live, transaction)
             }
         case .waitsForDisk(let needed, let notBefore, let progress):
             let kept = progress.keptOffset

@@ -69,7 +69,19 @@ struct ContentFinisher: Sendable {
         }
         let path = folder.content(task.id.rawValue)
         try await folder.move(partial, to: path)
-        return .completed(outcome, result, NewContent(storage: .file(path), length: length, digest: record))
+        let content = NewContent(
+            storage: .file(path), length: length, digest: record,
+            replacing: try await lostFile(of: record, length, task, but: path))
+        return .completed(outcome, result, content)
+    }
+
+    /// The file in which the app's rows have the same bytes, if it is gone: a restored database names files that no
+    /// backup has.
+    private func lostFile(
+        of digest: ContentDigest, _ length: Int64, _ task: ClaimedTask, but own: String
+    ) async throws -> String? {
+        guard let known = try await store.files.file(of: digest.value, app: task.app), known != own else { return nil }
+        return try await folder.size(known) == length ? nil : known
     }
 
     /// Finishes a task with bytes that are stored for another one. A destination gets a copy of them.
@@ -77,6 +89,9 @@ struct ContentFinisher: Sendable {
         _ task: ClaimedTask, _ outcome: Outcome, _ result: TaskResult, _ stored: StoredResponse
     ) async throws -> Settlement.Verdict {
         let digest = ContentDigest(algorithm: .sha256, value: stored.digest)
+        if case .file(let path) = stored.storage, try await folder.size(path) != stored.length {
+            return .interrupted(task.progress.avoidingCache)
+        }
         if outcome == .succeeded, let expected = task.specification.expectedDigest {
             let found = try await self.digest(of: stored, expected.algorithm)
             guard found == expected.value else {

@@ -128,7 +128,8 @@ extension Scheduler {
     /// Has a settlement stored, and releases the transfer.
     func conclude(_ settlement: Settlement) {
         var settlement = settlement
-        settlement.request = flights[settlement.task]?.transfer.task.specification.request
+        let transfer = flights[settlement.task]?.transfer
+        (settlement.request, settlement.url) = (transfer?.task.specification.request, transfer?.taskURL.text)
         batch.settlements.append(settlement)
         release(settlement.task)
     }
