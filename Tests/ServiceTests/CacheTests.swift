@@ -226,6 +226,23 @@ struct CacheTests {
         }
     }
 
+    @Test func `Tasks share a response although it sets a cookie of their session`() async throws {
+        try await ServiceStage.run { stage in
+            let gate = Gate()
+            stage.origin.serve(
+                "/a", Self.resource(),
+                always: [.holdBody(after: 100_000, gate), .header("Set-Cookie", "one=1; Path=/")])
+            let session = try await session(stage)
+            let tasks = try await stage.service.createTasks(
+                (0..<20).map { _ in stage.order("/a") }, in: session, recording: nil
+            ).map(\.task)
+            _ = try await stage.task(tasks[19], reaches: .following)
+            gate.open()
+            for task in tasks { #expect(try await stage.completed(task).outcome == .succeeded) }
+            #expect(stage.origin.requests("/a").count == 1)
+        }
+    }
+
     /// A leader that has received a part, and a task that follows it.
     private func pair(
         _ stage: ServiceStage, _ gate: Gate, _ more: [Misbehaviour] = [],

@@ -122,19 +122,19 @@ extension Store.Cache {
         let app = try transaction.session(live.session).app
         let selector = selector(of: question, app)
         let own = live.flight.flatMap { reading.flights[$0] }
-        // Since an earlier attempt the task may present another identity.
-        let isSame = own?.selector == selector.mark
-        var (leads, isAlone) = (isSame && own?.leader == live.id, false)
-        if let own, !leads {
-            let mayShare = isSame && (own.isReusable || !question.isStrict)
+        var (leads, isAlone) = (own?.leader == live.id, false)
+        if leads, let own, own.selector != selector.mark {
+            // The task presents another identity than in an earlier attempt. The others have not asked for its response.
+            leads = false
+            try leaveFlight(live, transaction)
+            let former = Selector(app: app, mark: own.selector)
+            reading.led[former] = try Flight.askLed([former.values], db).get()[0].first
+        } else if let own, !leads {
+            let mayShare = own.isReusable || !question.isStrict
             if mayShare, let result = own.result.flatMap({ reading.results[$0] }) { return .use(result, .collapsed) }
             // The flight was of no use to this follower, which fetches for itself.
-            isAlone = isSame && (!mayShare || own.result != nil)
+            isAlone = !mayShare || own.result != nil
             try leaveFlight(live, transaction)
-            if own.leader == live.id {
-                let former = Selector(app: app, mark: own.selector)
-                reading.led[former] = try Flight.askLed([former.values], db).get()[0].first
-            }
         }
         let responses = reading.stored[self.selector(key: question.key, app)] ?? []
         let found = responses.first { $0.cached.matches(question.headers) }
