@@ -212,6 +212,15 @@ struct ResumableUploadTests {
             ])
     }
 
+    @Test func `An empty creation is no failure to complete the upload`() {
+        var upload = upload(.create)
+        let incomplete = head(201, ["Upload-Complete": "?0"])
+        var decisions = [upload.handle(answer: incomplete, hasSentAll: false)]
+        decisions.append(upload.handle(answer: head(204, ["Upload-Offset": "0"]), hasSentAll: true))
+        decisions.append(upload.handle(answer: incomplete, hasSentAll: true))
+        #expect(decisions == [.proceed, .proceed, .proceed])
+    }
+
     @Test func `Every move of a resource counts, even to its own URL and across a restart`() {
         var upload = upload(.append(from: 40))
         for _ in 0..<2 { upload.move(to: Self.resource) }

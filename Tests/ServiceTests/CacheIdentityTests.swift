@@ -72,8 +72,16 @@ struct CacheIdentityTests {
             var transfer = try TransferTests.transfer()
             transfer.attempt.reuse = Reuse(key: Self.key, leads: true)
             #expect(transfer.noteIdentity(isOther ? [line] : [], at: transfer.taskURL) == isOther)
-            #expect(transfer.attempt.reuse?.leads == !isOther && transfer.attempt.reuse?.isPrivate == isOther)
+            #expect(transfer.attempt.reuse?.isPrivate == isOther)
         }
+    }
+
+    @Test func `Cookies that the key names may follow a redirect within the origin`() throws {
+        let line = "a.example\tFALSE\t/\tFALSE\t0\tsid\t1"
+        var transfer = try TransferTests.transfer()
+        transfer.attempt.reuse = Reuse(key: transfer.cacheQuestion(cookies: [line]).key, leads: true)
+        #expect(try !transfer.noteIdentity([line], at: ParsedURL("https://a.example/files/1")))
+        #expect(try transfer.noteIdentity([line], at: ParsedURL("https://b.example/files/1")))
     }
 
     @Test func `Nothing of a redirect, or of a range that the task alone requested, is shared`() throws {

@@ -347,52 +347,76 @@ struct CacheStoreTests {
         #expect(try await ask(leader).leads)
     }
 
-    @Test func `No task waits for a leader that waits for an answer`() async throws {
-        let (leader, follower) = try await pair()
+    /// A leader, a task of its session, and one of another session, which follow it.
+    private func crowd() async throws -> (leader: TaskID, fellow: TaskID, stranger: TaskID) {
+        let (leader, fellow) = try await pair()
+        let stranger = try await claimed(in: try await fixture.makeSession("other", app: app))[0]
+        guard case .follow = try await ask(stranger) else { throw Unexpected() }
+        return (leader, fellow, stranger)
+    }
+
+    /// The stranger transfers for itself, and the fellow still waits for the leader.
+    private func expectDivided(_ crowd: (leader: TaskID, fellow: TaskID, stranger: TaskID)) async throws {
+        let claimed = try await fixture.claim()
+        #expect(claimed.map(\.id) == [crowd.stranger])
+        #expect(claimed.first?.progress.kept == Kept.none && claimed.first?.progress.adoptedFile == nil)
+        #expect(try await ask(crowd.stranger).leads)
+        let fellow = try await store.tasks.read(crowd.fellow)
+        #expect(fellow.phase == .following && fellow.leader?.task == crowd.leader)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test func `No task of another session waits for a leader that waits for an answer`() async throws {
+        let crowd = try await crowd()
         let space = ProtectionSpace(
             host: "origin.example", port: 443, scheme: "https", realm: "r", authenticationMethod: .basic)
         try await fixture.settle(
             Settlement(
-                task: leader,
+                task: crowd.leader,
                 .asked(
                     Question(kind: .challenge, protectionSpace: space), questionId: "q",
                     deadline: fixture.now + .seconds(60), TaskProgress())))
-        #expect(try await store.tasks.read(leader).phase == .awaitingAnswer)
-        #expect(try await fixture.claim().map(\.id) == [follower])
-        #expect(try await ask(follower).leads)
-        try await expectSoundLedger(fixture)
+        #expect(try await store.tasks.read(crowd.leader).phase == .awaitingAnswer)
+        try await expectDivided(crowd)
     }
 
-    @Test func `A leader that presents another identity leaves those that wait for it`() async throws {
-        let (leader, follower) = try await pair()
+    @Test func `A leader that presents another identity leads its own session alone`() async throws {
+        let crowd = try await crowd()
         try await fixture.settle(
             Settlement(
-                task: leader,
+                task: crowd.leader,
                 .retry(at: fixture.now + .seconds(1), waitsForConnectivity: false, Self.progress(1000))))
         fixture.advance(.seconds(2))
-        #expect(try await fixture.claim().map(\.id) == [leader])
+        #expect(try await fixture.claim().map(\.id) == [crowd.leader])
         var key = Self.key("/a")
         key.identity = ["kX"]
-        let question = CacheQuestion(task: leader, key: key, headers: HTTPFields(), policy: .useProtocolCachePolicy)
-        #expect(try await store.cache.consult([question], at: fixture.now).answers[0].leads)
-        let claimed = try await fixture.claim()
-        #expect(claimed.map(\.id) == [follower] && claimed[0].progress.kept == .none)
+        func askAnew(_ task: TaskID) async throws -> CacheAnswer {
+            let question = CacheQuestion(task: task, key: key, headers: HTTPFields(), policy: .useProtocolCachePolicy)
+            return try await store.cache.consult([question], at: fixture.now).answers[0]
+        }
+        #expect(try await askAnew(crowd.leader).leads)
+        try await expectDivided(crowd)
+        // A task with the new identity joins it.
+        guard case .follow = try await askAnew(try await claimed()[0]) else { throw Unexpected() }
         var own = landing()
         own.key = key
-        try await land(leader, own)
-        #expect(try await ask(follower).leads)
-        try await expectSoundLedger(fixture)
+        try await land(crowd.leader, own)
+        #expect(try await store.tasks.read(crowd.fellow).phase == .queued)
+        #expect(try await store.tasks.read(crowd.stranger).phase == .active)
     }
 
-    @Test func `A transfer that turns out to be private passes its place on, without its bytes`() async throws {
-        let (leader, follower) = try await pair()
-        var settlement = Settlement(task: leader, .advanced(Self.progress(1000)))
-        settlement.leavesFlight = true
+    @Test func `A transfer that turns out to be private is shared within its session, and not stored`() async throws {
+        let crowd = try await crowd()
+        var settlement = Settlement(task: crowd.leader, .advanced(Self.progress(1000)))
+        settlement.dividesFlight = true
         try await fixture.settle(settlement)
-        let claimed = try await fixture.claim()
-        #expect(claimed.map(\.id) == [follower] && claimed[0].progress.adoptedFile == nil)
-        #expect(try await ask(follower).leads)
-        #expect(try await store.tasks.read(leader).progress?.keptOffset == 1000)
+        try await expectDivided(crowd)
+        var own = landing()
+        own.isPrivate = true
+        try await land(crowd.leader, own)
+        #expect(try await fixture.claim().map(\.id) == [crowd.fellow])
+        guard case .use(_, .collapsed) = try await ask(crowd.fellow) else { throw Unexpected() }
+        #expect(try await store.cache.usage(of: app).entries == 0)
     }
 
     @Test func `A result that is larger than the capacity keeps no other app from evicting its entries`() async throws {

@@ -66,7 +66,7 @@ package struct LaunchRule: Hashable, Sendable {
         if hasOpenLaunch { return .join(reasons) }
         if isAttached { return .notNow(until: nil) }
         let detachedAt = lastDetachedAt.flatMap { $0 <= now + Self.grace ? $0 : nil }
-        let earliest = notBefore.flatMap { $0 <= now + Self.longestBackoff ? $0 : nil }
+        let earliest = notBefore.flatMap { $0 <= now + Self.longestBackoff + Self.grace ? $0 : nil }
         let free = [detachedAt.map { $0 + Self.grace }, earliest].compactMap { $0 }.max()
         if let free, now < free { return .notNow(until: free) }
         return .launch(reasons)

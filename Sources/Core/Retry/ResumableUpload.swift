@@ -169,6 +169,9 @@ package struct ResumableUpload: Hashable, Sendable {
 
     private mutating func answered(_ head: ResponseHead, _ hasSentAll: Bool) -> Decision {
         switch (head.status, step) {
+        case (200...299, .create) where isComplete(head) == false:
+            step = .ask
+            return .proceed
         case (200...299, _):
             // Before version 7, servers did not have to declare completeness.
             guard isComplete(head) == false else { return .respond }

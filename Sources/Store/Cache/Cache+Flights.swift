@@ -168,28 +168,56 @@ extension Store.Cache {
         _ flight: Flight, of leader: TaskID, _ progress: TaskProgress?, _ transaction: Transaction
     ) throws -> Bool {
         let db = transaction.db
+        guard let follower = try firstFollower(of: flight, transaction) else {
+            try db.execute("DELETE FROM flight WHERE id = ?1", flight.id)
+            return false
+        }
+        try db.execute("UPDATE flight SET leader = ?2, is_reusable = 1 WHERE id = ?1", flight.id, follower.id.rawValue)
+        var own = try store.tasks.progress(of: follower)
+        let isPassedOn = try progress.map { try pass($0, of: leader, to: follower, &own, transaction) } ?? false
+        try store.tasks.move(follower, .due, progress: own, transaction)
+        return isPassedOn
+    }
+
+    /// - Parameter session: A session whose tasks do not count.
+    private func firstFollower(
+        of flight: Flight, but session: SessionID? = nil, _ transaction: Transaction
+    ) throws -> LiveTask? {
         var last = TaskID(0)
         // The janitor removes the tasks of deleted sessions.
-        while let next = try db.first(
+        while let next = try transaction.db.first(
             """
             SELECT l.task FROM live l JOIN session s ON s.id = l.session WHERE l.flight = ?1 AND l.task > ?2 \
-            AND l.stage = 'following' AND s.forgotten = 0 \
+            AND l.stage = 'following' AND l.session <> ?3 AND s.forgotten = 0 \
             AND EXISTS (SELECT 1 FROM app WHERE id = s.app) ORDER BY l.task LIMIT 1
-            """, flight.id, last.rawValue, read: { TaskID($0.integer(0)) })
+            """, flight.id, last.rawValue, session?.rawValue ?? 0, read: { TaskID($0.integer(0)) })
         {
-            guard let follower = try transaction.live(next) else {
-                // Completed in this transaction.
-                last = next
-                continue
-            }
-            try db.execute("UPDATE flight SET leader = ?2, is_reusable = 1 WHERE id = ?1", flight.id, next.rawValue)
-            var own = try store.tasks.progress(of: follower)
-            let isPassedOn = try progress.map { try pass($0, of: leader, to: follower, &own, transaction) } ?? false
-            try store.tasks.move(follower, .due, progress: own, transaction)
-            return isPassedOn
+            if let follower = try transaction.live(next) { return follower }
+            // Completed in this transaction.
+            last = next
         }
-        try db.execute("DELETE FROM flight WHERE id = ?1", flight.id)
-        return false
+        return nil
+    }
+
+    /// Divides a flight whose leader presents another identity than its tasks have asked for. Those of the leader's
+    /// session have that identity, and go on waiting; one of those of other sessions transfers for them.
+    ///
+    /// - Parameter selector: Names the request that tasks may share with the leader; `nil` for none.
+    func divideFlight(of live: LiveTask, as selector: [UInt8]? = nil, _ transaction: Transaction) throws {
+        guard let flight = try flight(of: live, transaction), flight.leader == live.id else { return }
+        let db = transaction.db
+        try db.execute(
+            "UPDATE flight SET selector = ?2 WHERE id = ?1", flight.id,
+            selector ?? mark("flight of \(live.id.rawValue)"))
+        guard let stranger = try firstFollower(of: flight, but: live.session, transaction) else { return }
+        let id = try db.newNumbers(1, of: "flight")[0]
+        let app = try transaction.session(live.session).app
+        try db.execute(
+            "INSERT INTO flight (id, app, selector, leader) VALUES (?1, ?2, ?3, ?4)", id, app.rawValue,
+            flight.selector, stranger.id.rawValue)
+        try db.execute(
+            "UPDATE live SET flight = ?2 WHERE flight = ?1 AND session <> ?3", flight.id, id, live.session.rawValue)
+        try store.tasks.move(stranger, .due, transaction)
     }
 
     /// Gives the bytes of a task to another one.

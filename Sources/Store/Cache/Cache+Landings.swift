@@ -8,12 +8,17 @@ package struct Landing: Sendable {
     package var key: CacheKey
     /// Whether other tasks may reuse the response after the transfer.
     package var isReusable: Bool
+    /// Whether the key does not name the identity that was presented: only tasks that wait for the response share it.
+    package var isPrivate: Bool
     package var content: NewContent
 
-    package init(_ cached: CachedResponse, _ key: CacheKey, isReusable: Bool, content: NewContent) {
+    package init(
+        _ cached: CachedResponse, _ key: CacheKey, isReusable: Bool, isPrivate: Bool = false, content: NewContent
+    ) {
         self.cached = cached
         self.key = key
         self.isReusable = isReusable
+        self.isPrivate = isPrivate
         self.content = content
     }
 }
@@ -98,7 +103,7 @@ extension Store.Cache {
     // MARK: Storing
 
     func isStorable(_ landing: Landing) -> Bool {
-        landing.isReusable && landing.cached.response.statusCode == 200
+        landing.isReusable && !landing.isPrivate && landing.cached.response.statusCode == 200
             && landing.content.length + Self.weightOfEntry <= policies.cacheCapacity
     }
 

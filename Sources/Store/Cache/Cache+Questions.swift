@@ -124,11 +124,12 @@ extension Store.Cache {
         let own = live.flight.flatMap { reading.flights[$0] }
         var (leads, isAlone) = (own?.leader == live.id, false)
         if leads, let own, own.selector != selector.mark {
-            // The task presents another identity than in an earlier attempt. The others have not asked for its response.
-            leads = false
-            try leaveFlight(live, transaction)
-            let former = Selector(app: app, mark: own.selector)
-            reading.led[former] = try Flight.askLed([former.values], db).get()[0].first
+            // The task presents another identity than in an earlier attempt.
+            let isFirst = reading.led[selector] == nil
+            try divideFlight(of: live, as: isFirst ? selector.mark : nil, transaction)
+            for changed in [Selector(app: app, mark: own.selector), selector] {
+                reading.led[changed] = try Flight.askLed([changed.values], db).get()[0].first
+            }
         } else if let own, !leads {
             let mayShare = own.isReusable || !question.isStrict
             if mayShare, let result = own.result.flatMap({ reading.results[$0] }) { return .use(result, .collapsed) }

@@ -68,8 +68,8 @@ package struct Settlement: Sendable {
     package var landing: Landing?
     /// Whether the response, of which the head has come, may not be reused.
     package var isNotReusable = false
-    /// Whether the transfer presents an identity that the tasks waiting for it need not have.
-    package var leavesFlight = false
+    /// Whether the transfer presents an identity that tasks of other sessions, which wait for it, need not have.
+    package var dividesFlight = false
 
     package init(
         task: TaskID, _ verdict: Verdict, of request: TransferRequest? = nil, resumption: Resumption? = nil,
@@ -147,11 +147,8 @@ extension Store.Tasks {
         _ settlement: Settlement, to live: LiveTask, of session: SessionEntry, _ transaction: Transaction
     ) throws {
         if settlement.isNotReusable { try store.cache.forbidReuse(by: live, transaction) }
+        if settlement.dividesFlight { try store.cache.divideFlight(of: live, transaction) }
         var live = live
-        if settlement.leavesFlight {
-            try store.cache.leaveFlight(live, transaction)
-            live.flight = nil
-        }
         if let landing = settlement.landing, !settlement.isCompletion {
             try store.cache.land(landing, of: live, transaction)
             live.flight = nil
@@ -178,8 +175,8 @@ extension Store.Tasks {
             } else {
                 let id = try store.questions.ask(question, questionId, deadline, live, session, transaction)
                 try move(live, .ask(id), progress: progress, letsGo: true, transaction)
-                // Tasks wait for a transfer in flight, and not for the answer of another task's app.
-                try store.cache.leaveFlight(live, transaction)
+                // The answer may be of no use to other sessions.
+                try store.cache.divideFlight(of: live, transaction)
             }
         case .waitsForDisk(let needed, let notBefore, let progress):
             let kept = progress.keptOffset

@@ -184,8 +184,8 @@ extension Transfer {
         case .follow(let hop): return follow(hop, world)
         case .upload(let upload): return send(upload, world)
         case .authenticate:
-            // The cache key names the credential.
-            attempt.reuse = nil
+            // The cache key names the credential for the task's own URL.
+            if request.hops == 0, request.source == 0 { attempt.reuse = nil }
             beginUpload(world)
             return [.authorize]
         case .unconditional:

@@ -19,6 +19,7 @@ struct Sharing: Sendable {
     let cached: CachedResponse
     let key: CacheKey
     let isReusable: Bool
+    var isPrivate = false
 
     /// The result of a settlement for other tasks.
     ///
@@ -27,7 +28,7 @@ struct Sharing: Sendable {
         guard case .completed(_, _, let own?) = verdict else { return nil }
         let shared = content ?? own
         if case .moved = shared.storage { return nil }
-        return Landing(cached, key, isReusable: isReusable, content: shared)
+        return Landing(cached, key, isReusable: isReusable, isPrivate: isPrivate, content: shared)
     }
 }
 
@@ -66,15 +67,14 @@ extension Transfer {
     /// Notes the identity that a request presents. Other tasks get no response to an identity that the cache key does not
     /// name: of the target of a redirect, or of a credential or cookies that were stored since the store was consulted.
     ///
-    /// - Returns: Whether the task has to leave the tasks that wait for its transfer.
+    /// - Returns: Whether tasks of other sessions may wait for the transfer.
     mutating func noteIdentity(_ cookies: [String], at url: ParsedURL) -> Bool {
         guard let reuse = attempt.reuse, !reuse.isPrivate else { return false }
         let isNamed =
-            url.text == taskURL.text
+            url.origin == taskURL.origin
             ? cacheQuestion(cookies: cookies).key == reuse.key : sent(cookies).isEmpty && credential(for: url) == nil
         guard !isNamed else { return false }
         attempt.reuse?.isPrivate = true
-        attempt.reuse?.leads = false
         return reuse.leads
     }
 
@@ -152,12 +152,14 @@ extension Transfer {
 
     /// The shareable parts of a response; `nil` if there are none, or if the store was not consulted.
     func sharing(_ result: TaskResult, _ exchange: ExchangeResult, _ world: Surroundings) -> Sharing? {
-        guard let reuse = attempt.reuse, !reuse.isPrivate, let head = exchange.head,
-            let response = result.response?.asWhole
-        else { return nil }
+        guard let reuse = attempt.reuse, let head = exchange.head, let response = result.response?.asWhole else {
+            return nil
+        }
         if head.status == 304 {
             return exchange.freshened(of: self, at: world.now).map {
-                Sharing(cached: $0, key: reuse.key, isReusable: CachedResponse.mayStore($0.fields, ownHeaders))
+                Sharing(
+                    cached: $0, key: reuse.key, isReusable: CachedResponse.mayStore($0.fields, ownHeaders),
+                    isPrivate: reuse.isPrivate)
             }
         }
         // The response to a range that this task alone has requested, or a redirect that others may follow.
@@ -171,7 +173,7 @@ extension Transfer {
         cached.version = result.progress.version
         return Sharing(
             cached: cached, key: reuse.key,
-            isReusable: entry != nil || mayBeReused(head) && response.statusCode != 200)
+            isReusable: entry != nil || mayBeReused(head) && response.statusCode != 200, isPrivate: reuse.isPrivate)
     }
 }
 

@@ -117,7 +117,9 @@ extension Scheduler {
         let connection = flight.transfer.segmented?.connections[exchange]?.url
         let url = connection ?? flight.transfer.requestURL
         let cookies = cookies(of: flight.transfer, for: url)
-        if flight.transfer.noteIdentity(cookies ?? [], at: url) { leaveFlight(flight.transfer) }
+        // A further connection requests a part of the same version.
+        let isFurther = connection != nil && url.text == flight.transfer.taskURL.text
+        if !isFurther, flight.transfer.noteIdentity(cookies ?? [], at: url) { divideFlight(of: flight.transfer) }
         let transfer = flight.transfer
         let session = transfer.task.session
         let running = Exchanges.Running(task: transfer.id, url: url, cookies: cookies)

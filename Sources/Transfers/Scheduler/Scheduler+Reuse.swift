@@ -20,10 +20,10 @@ extension Scheduler {
         batch.settlements.append(settlement)
     }
 
-    /// Has another task fetch for those that wait for a transfer.
-    func leaveFlight(_ transfer: Transfer) {
+    /// Has a task of another session fetch for those that wait for a transfer and are not of its session.
+    func divideFlight(of transfer: Transfer) {
         var settlement = Settlement(task: transfer.id, .advanced(transfer.progress))
-        settlement.leavesFlight = true
+        settlement.dividesFlight = true
         batch.settlements.append(settlement)
     }
 
@@ -66,7 +66,10 @@ extension Scheduler {
                 let content = try await finisher.contentForOthers(
                     transfer.task, .succeeded, finish.source, isOnlyForOthers: true)
                 settlement.landing = content.flatMap { content in
-                    finish.sharing.map { Landing($0.cached, $0.key, isReusable: $0.isReusable, content: content) }
+                    finish.sharing.map {
+                        Landing(
+                            $0.cached, $0.key, isReusable: $0.isReusable, isPrivate: $0.isPrivate, content: content)
+                    }
                 }
             } catch {
                 log.of(transfer.name).warning("a content could not be left to other tasks", ("error", "\(error)"))
