@@ -259,7 +259,7 @@ struct CacheStoreTests {
         return (leader, follower, "partial/\(leader.rawValue)")
     }
 
-    @Test func `A suspended leader that writes its file anew withdraws it from the task that has not begun with it`()
+    @Test func `A suspended leader withdraws its partial file from a follower that has not adopted it`()
         async throws
     {
         let (leader, follower, file) = try await passed()

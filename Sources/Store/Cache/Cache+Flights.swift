@@ -200,7 +200,7 @@ extension Store.Cache {
     }
 
     /// Divides a flight whose leader presents another identity than its tasks have asked for. Those of the leader's
-    /// session have that identity, and go on waiting; one of those of other sessions transfers for them.
+    /// session have that identity, and keep waiting; a task of another session transfers for the others.
     ///
     /// - Parameter selector: Names the request that tasks may share with the leader; `nil` for none.
     func divideFlight(of live: LiveTask, as selector: [UInt8]? = nil, _ transaction: Transaction) throws {

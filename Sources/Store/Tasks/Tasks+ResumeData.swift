@@ -162,7 +162,8 @@ extension Store.Tasks {
             """, file, task.rawValue)
     }
 
-    /// Has a task restart that has not adopted a file yet, before the task that left the file writes it anew.
+    /// Restarts the downloads that have not adopted a partial file yet, before `task` overwrites the file that it passed
+    /// to them.
     package func withdraw(_ file: String, of task: TaskID, at now: Timestamp) async throws {
         _ = try await transact(at: now) { transaction in
             let adopters = try transaction.db.all(

@@ -65,7 +65,7 @@ extension Transfer {
         case advance(Resumption? = nil)
         /// Adopts the partial file of a cancelled task.
         case adopt(file: String)
-        /// Has the task restart that may resume from the partial file, which is written anew.
+        /// Restarts the download that may resume from the partial file, before this transfer overwrites the file.
         case withdrawPartialFile
         /// Measures the partial file.
         case find
