@@ -68,6 +68,8 @@ package final class Service: Sendable {
     let appending = Locked<Set<String>>([])
     /// Bytes of files that are kept in memory until the commits of their tasks.
     let heldBytes = Locked(0)
+    /// Rings when the store may have cancellations that no call carries out.
+    let unfinishedCancellations: Doorbell
     let damagedContents = DamagedContents()
     let setReaders = SetReaders()
     let arrivalCopies: ArrivalCopies
@@ -94,6 +96,7 @@ package final class Service: Sendable {
         let attendance = Attendance(clock: clock, isShared: location.isShared)
         cookies = CookieJars(isShared: location.isShared)
         arrivalCopies = ArrivalCopies(clock: clock)
+        unfinishedCancellations = Doorbell(clock: clock)
         let storeMeters = StoreMeters(metrics)
         self.storeMeters = storeMeters
         store = try Store(
@@ -191,6 +194,7 @@ package final class Service: Sendable {
                 group.addTask { try await self.scheduler.run() }
                 group.addTask { try await self.watchLaunchTimes() }
                 group.addTask { await self.watchStalls() }
+                group.addTask { await self.continueCancellations() }
                 group.addTask { try await self.keepHouse() }
                 group.addTask { await self.watchDisk() }
                 group.addTask { await self.abortUploads() }

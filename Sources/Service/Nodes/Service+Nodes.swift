@@ -175,6 +175,7 @@ extension Service {
         // The tasks of dead nodes are resumed by other nodes, perhaps by this one.
         _ = nodes.note([:])
         inbox.tell(.othersCommitted)
+        unfinishedCancellations.ring()
         outlet.handle(try await store.apps.cancelForbiddenTasks(at: clock.now))
         // Only the dead nodes knew when the launch rules were due.
         try await checkAllSessions(at: clock.now + settings.detachGrace)

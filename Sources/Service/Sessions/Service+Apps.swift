@@ -38,9 +38,7 @@ extension Service {
     /// Cancels every task of the app and silences launches and fetches until ``activate(_:)``.
     package func forceQuit(_ id: AppID, ifRevision revision: Int64? = nil) async throws -> AppRecord {
         let app = try await change(id, isForceQuit: true, ifRevision: revision)
-        try await forEachSession(of: id) { session in
-            _ = try await self.command(.cancel(reason: 0), TaskFilter(), in: session.id)
-        }
+        try await carryOutCancellations(of: id)
         return app
     }
 
@@ -56,7 +54,7 @@ extension Service {
         return try await changeApp(id, changes, ifRevision: revision)
     }
 
-    private func forEachSession(of app: AppID, _ body: (SessionRecord) async throws -> Void) async throws {
+    func forEachSession(of app: AppID, _ body: (SessionRecord) async throws -> Void) async throws {
         var cursor: Int64 = 0
         while true {
             let sessions = try await store.sessions.list(of: app, after: cursor, limit: 100)

@@ -61,8 +61,10 @@ extension Service {
     }
 
     package func invalidateAndCancel(_ id: SessionID, ifRevision revision: Int64? = nil) async throws -> SessionRecord {
-        outlet.handle(try await store.sessions.invalidate(id, ifRevision: revision, at: clock.now).1)
-        _ = try await command(.cancel(reason: nil), TaskFilter(), in: id)
+        let (session, aftermath) = try await store.sessions.invalidate(
+            id, cancelsTasks: true, ifRevision: revision, at: clock.now)
+        outlet.handle(aftermath)
+        try await carryOutCancellations(of: session.app)
         return try await store.sessions.read(id)
     }
 

@@ -98,9 +98,12 @@ extension Service {
     /// Commands all matching tasks of a session, in batches. Tasks whose content is being moved come last, and count as
     /// matching if they are not completed by then.
     ///
-    /// - Parameter revision: The required revision of the session at the first batch, or nil.
+    /// - Parameters:
+    ///   - newest: The newest task that matches, nil for any.
+    ///   - revision: The required revision of the session at the first batch, or nil.
     package func command(
-        _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID, ifRevision revision: Int64? = nil
+        _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID, upTo newest: TaskID? = nil,
+        ifRevision revision: Int64? = nil
     ) async throws -> (matched: Int, changed: Int) {
         var (matched, changed) = (0, 0)
         var revision = revision
@@ -109,8 +112,8 @@ extension Service {
             var after: Int64? = 0
             while let number = after {
                 let (step, aftermath) = try await store.tasks.command(
-                    command, filter, in: session, after: number, limit: Store.Tasks.commandGroup, ifRevision: revision,
-                    overtakesMoves: overtakesMoves, at: clock.now)
+                    command, filter, in: session, after: number, limit: Store.Tasks.commandGroup, upTo: newest,
+                    ifRevision: revision, overtakesMoves: overtakesMoves, at: clock.now)
                 revision = nil
                 outlet.handle(aftermath)
                 matched += step.matched

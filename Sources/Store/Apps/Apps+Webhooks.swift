@@ -10,7 +10,7 @@ extension Store.Apps {
     /// Changes an app, parks or releases its launches, and stops or restarts its background refresh.
     ///
     /// If refresh is not available, discretionary tasks are cancelled even if it was not available before, because an
-    /// earlier cancellation may have failed.
+    /// earlier cancellation may have failed. A forced quit stores a cancellation, which the caller carries out.
     ///
     /// A stopped webhook sends nothing more from this commit on. Its launches are parked or released in batches, the
     /// first of them in this commit.
@@ -29,6 +29,7 @@ extension Store.Apps {
             if isWebhookRepaired { try self.noteSuccess(of: id, transaction) }
             let common = try self.readConditions(transaction.db).refreshStatus
             try self.refreshMayHaveChanged(from: old, to: app, oldCommon: common, newCommon: common, transaction)
+            if changes.isForceQuit == true { try store.tasks.beginCancellation(of: id, reason: 0, transaction.db) }
             if app.parkReason != old.parkReason { try store.launches.beginSettling(of: app, transaction) }
             return (app, app.backgroundRefreshStatus.stricter(common) != .available)
         }

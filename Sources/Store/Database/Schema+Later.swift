@@ -385,4 +385,15 @@ extension Schema {
         UPDATE cache SET entries = (SELECT coalesce(sum(entries), 0) FROM cache AS of_app WHERE of_app.app > 0), \
             bytes = (SELECT coalesce(sum(bytes), 0) FROM cache AS of_app WHERE of_app.app > 0) WHERE app = 0;
         """
+
+    /// Cancellations of all tasks of a session, or of an app if `session` is 0, up to the task `newest`.
+    static let version21: StaticString = """
+        CREATE TABLE cancellation (
+            app INTEGER NOT NULL,
+            session INTEGER NOT NULL,
+            reason INTEGER,
+            newest INTEGER NOT NULL,
+            PRIMARY KEY (app, session)
+        ) STRICT, WITHOUT ROWID;
+        """
 }

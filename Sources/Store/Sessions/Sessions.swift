@@ -109,12 +109,17 @@ extension Store.Sessions {
     ///
     /// Repeating the call changes nothing.
     ///
+    /// - Parameter cancelsTasks: Whether to store a cancellation of the tasks, which the caller carries out.
     /// - Throws: ``DomainError/revisionMismatch``.
     package func invalidate(
-        _ id: SessionID, ifRevision revision: Int64? = nil, at now: Timestamp
+        _ id: SessionID, cancelsTasks: Bool = false, ifRevision revision: Int64? = nil, at now: Timestamp
     ) async throws -> (SessionRecord, Aftermath) {
         let (_, aftermath) = try await transact(at: now) { transaction in
-            try transaction.session(id, ifRevision: revision).invalidate(at: now)
+            let session = try transaction.session(id, ifRevision: revision)
+            session.invalidate(at: now)
+            if cancelsTasks {
+                try store.tasks.beginCancellation(of: session.app, id, reason: nil, transaction.db)
+            }
         }
         return (try await read(id), aftermath)
     }

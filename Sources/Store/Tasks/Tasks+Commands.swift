@@ -130,12 +130,13 @@ extension Store.Tasks {
     /// Visits up to `limit` unfinished tasks of a session after a number, and commands those that match.
     ///
     /// - Parameters:
+    ///   - newest: The newest task that matches, `nil` for any.
     ///   - revision: The session's revision that the caller expects, or `nil`.
     ///   - overtakesMoves: Whether a cancel is carried out even if a task's content is being moved.
     /// - Throws: ``DomainError/revisionMismatch``.
     package func command(
         _ command: TaskCommand, _ filter: TaskFilter, in session: SessionID, after number: Int64, limit: Int,
-        ifRevision revision: Int64? = nil, overtakesMoves: Bool = false, at now: Timestamp
+        upTo newest: TaskID? = nil, ifRevision revision: Int64? = nil, overtakesMoves: Bool = false, at now: Timestamp
     ) async throws -> (CommandStep, Aftermath) {
         guard filter.outcomes.isEmpty, filter.states != [.completed] else { return (CommandStep(), Aftermath()) }
         return try await transact(at: now) { transaction in
@@ -145,6 +146,7 @@ extension Store.Tasks {
             var step = CommandStep()
             step.last = found.count < limit ? nil : found.last?.number
             for task in found where filter.matches(state: task.state, group: task.group) {
+                if let newest, task.id.rawValue > newest.rawValue { continue }
                 let live = try transaction.live(task.id)
                 if let live, command.endsTask, !overtakesMoves {
                     do {
