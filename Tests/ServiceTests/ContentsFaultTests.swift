@@ -100,7 +100,8 @@ struct ContentsFaultTests {
         try await ServiceStage.run(configured: { [contents] in $0.contents = contents }) { [contents] stage in
             let service = stage.service
             var upload = ObjectUpload(
-                contents.newKey(ofBody: "body_1"), expected: nil, contents, service.store, service.folder.disk)
+                contents.newKey(ofBody: "body_1"), for: stage.app, expected: nil, contents, service.store,
+                service.folder.disk)
             try await upload.write(Content.bytes(seed: 1, length: 9 << 20))
             try await stays("no node removes it as useless", for: .seconds(2)) {
                 try await service.store.files.uselessUploads(
@@ -118,7 +119,8 @@ struct ContentsFaultTests {
         try await ServiceStage.run(configured: { $0.contents = contents }) { stage in
             let service = stage.service
             var upload = ObjectUpload(
-                contents.newKey(ofBody: "body_1"), expected: nil, contents, service.store, service.folder.disk)
+                contents.newKey(ofBody: "body_1"), for: stage.app, expected: nil, contents, service.store,
+                service.folder.disk)
             try await upload.write(Content.bytes(seed: 1, length: 9 << 20))
             func useless(after time: Duration) async throws -> Int {
                 try await service.store.files.uselessUploads(

@@ -99,7 +99,7 @@ extension Service {
         _ publicId: String, _ app: AppID, _ order: BodyOrder, _ contents: ContentsBucket
     ) -> ObjectUpload {
         ObjectUpload(
-            contents.newKey(ofBody: publicId), expected: order.expectedLength, contents, store,
+            contents.newKey(ofBody: publicId), for: app, expected: order.expectedLength, contents, store,
             folder.of(app.rawValue).disk)
     }
 

@@ -259,9 +259,9 @@ extension Service {
         do {
             let source = try await disk.openBeneath(root: root, path: path)
             var digests = RunningDigests([.sha256])
-            let object = try await contents.put(source, as: contents.newKey(ofBody: publicId), store, disk) {
-                digests.update($0)
-            }
+            let object = try await contents.put(
+                source, as: contents.newKey(ofBody: publicId), for: app, store, disk
+            ) { digests.update($0) }
             let digest = digests.values[.sha256] ?? []
             task.body = .objects([object], digest: digest.hexadecimal, mediaType: nil, publicId: publicId)
             task.fingerprint = Array("\(name)/\(path)/".utf8) + digest

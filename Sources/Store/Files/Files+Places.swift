@@ -24,30 +24,31 @@ struct PlaceKey: Hashable {
 }
 
 extension Store.Files {
-    typealias AskedPlaces = (keys: [(TaskID, String)], asked: Asked<(app: AppID, place: StoredPlace)>?)
+    typealias PlacesOfApps = Asked<(app: AppID, place: StoredPlace)>
+    typealias AskedPlaces = (keys: [(TaskID, String)], asked: PlacesOfApps?)
 
     /// Queries whether an app has the bytes of large new contents already. Sends no query without such a content.
     func askPlaces(of settlements: [Settlement], _ db: Connection) throws -> AskedPlaces {
         let keys = settlements.flatMap { settlement in
             Set(settlement.largeContents.map(\.digest.value)).map { (settlement.task, $0) }
         }
-        guard !keys.isEmpty else { return ([], nil) }
-        let rows: [[(any SQLBindable)?]] = keys.map { [$0.0.rawValue, $0.1] }
-        @Sendable func read(_ row: Row) -> (app: AppID, place: StoredPlace) {
+        return (keys, keys.isEmpty ? nil : try askPlaces(keys, db))
+    }
+
+    /// - Parameter keys: Unfinished tasks, and the digests of bytes that their apps may have.
+    private func askPlaces(_ keys: [(TaskID, String)], _ db: Connection) throws -> PlacesOfApps {
+        try db.ask(
+            """
+            SELECT app, file, object FROM content WHERE app = (SELECT app FROM live WHERE task = ?1) \
+            AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) \
+            UNION ALL SELECT app, file, object FROM cached WHERE app = (SELECT app FROM live WHERE task = ?1) \
+            AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) \
+            UNION ALL SELECT app, file, object FROM set_file WHERE app = (SELECT app FROM live WHERE task = ?1) \
+            AND digest = ?2 AND state = 'kept' AND (file IS NOT NULL OR object IS NOT NULL) LIMIT 1
+            """, keys.map { [$0.0.rawValue, $0.1] }
+        ) { row in
             (AppID(row.integer("app")), StoredPlace(file: row.textOrNil("file"), object: row.textOrNil("object")))
         }
-        return (
-            keys,
-            try db.ask(
-                """
-                SELECT app, file, object FROM content WHERE app = (SELECT app FROM live WHERE task = ?1) \
-                AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) \
-                UNION ALL SELECT app, file, object FROM cached WHERE app = (SELECT app FROM live WHERE task = ?1) \
-                AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) \
-                UNION ALL SELECT app, file, object FROM set_file WHERE app = (SELECT app FROM live WHERE task = ?1) \
-                AND digest = ?2 AND state = 'kept' AND (file IS NOT NULL OR object IS NOT NULL) LIMIT 1
-                """, rows, read: read)
-        )
     }
 
     func note(_ places: AskedPlaces, _ transaction: Transaction) throws {
@@ -90,18 +91,10 @@ extension Store.Files {
         return own
     }
 
-    /// The file of an app's bytes; `nil` if it has none, or has them in objects.
-    package func file(of digest: String, app: AppID) async throws -> String? {
+    /// The file in which the app of an unfinished task has the same bytes; `nil` if it has none, or has them in objects.
+    package func file(of digest: String, for task: TaskID) async throws -> String? {
         try await database.read { db in
-            try db.first(
-                """
-                SELECT file FROM content WHERE app = ?1 AND digest = ?2 AND (file IS NOT NULL OR object IS NOT NULL) \
-                UNION ALL SELECT file FROM cached WHERE app = ?1 AND digest = ?2 \
-                AND (file IS NOT NULL OR object IS NOT NULL) \
-                UNION ALL SELECT file FROM set_file WHERE app = ?1 AND digest = ?2 AND state = 'kept' \
-                AND (file IS NOT NULL OR object IS NOT NULL) LIMIT 1
-                """, app.rawValue, digest
-            ) { $0.textOrNil("file") } ?? nil
+            try self.askPlaces([(task, digest)], db).get()[0].first?.place.file
         }
     }
 

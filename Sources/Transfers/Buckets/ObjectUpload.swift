@@ -6,11 +6,11 @@ import Formats
 package import Store
 import TransferEngine
 
-/// So many large bodies are being received that there is no memory for another one.
+/// So many large bodies are being received, or so many of one app, that there is no memory for another one.
 package struct TooManyBodies: Error {}
 
 /// The bodies being written into the bucket of contents, each of which has a part in memory, and the rows of uploads that
-/// no task continues.
+/// no task continues. One app has at most half of the places.
 package final class BodyWriters: Sendable {
     /// With parts of 8 MiB, 512 MiB.
     static let most = 64
@@ -18,9 +18,13 @@ package final class BodyWriters: Sendable {
     /// The permit of one body, until its release.
     final class Permit: Sendable {
         private let writers: BodyWriters
+        private let app: AppID
         private let row = Locked<Int64?>(nil)
 
-        fileprivate init(_ writers: BodyWriters) { self.writers = writers }
+        fileprivate init(of app: AppID, _ writers: BodyWriters) {
+            self.writers = writers
+            self.app = app
+        }
 
         /// Has the row of the permit's upload renewed.
         func keep(row: Int64) {
@@ -36,27 +40,35 @@ package final class BodyWriters: Sendable {
 
         deinit {
             letGo()
-            writers.state.withLock { $0.count -= 1 }
+            writers.state.withLock { $0.release(app) }
         }
     }
 
     private struct State {
         var count = 0
+        var countOfApps: [AppID: Int] = [:]
         /// Rows of the uploads that have begun.
         var rows: Set<Int64> = []
+
+        mutating func take(_ app: AppID) -> Bool {
+            guard count < most, countOfApps[app, default: 0] < most / 2 else { return false }
+            count += 1
+            countOfApps[app, default: 0] += 1
+            return true
+        }
+
+        mutating func release(_ app: AppID) {
+            count -= 1
+            countOfApps[app] = countOfApps[app].flatMap { $0 > 1 ? $0 - 1 : nil }
+        }
     }
 
     private let state = Locked(State())
 
     /// - Throws: ``TooManyBodies``.
-    func take() throws(TooManyBodies) -> Permit {
-        let isFree = state.withLock { state in
-            guard state.count < Self.most else { return false }
-            state.count += 1
-            return true
-        }
-        guard isFree else { throw TooManyBodies() }
-        return Permit(self)
+    func take(for app: AppID) throws(TooManyBodies) -> Permit {
+        guard state.withLock({ $0.take(app) }) else { throw TooManyBodies() }
+        return Permit(of: app, self)
     }
 
     /// Has the row of a copy of an unfinished content renewed, which has no permit: its memory is granted for each block.
@@ -80,6 +92,7 @@ package struct ObjectUpload {
     private static let share: Int64 = -1
 
     private let key: String
+    private let app: AppID
     private let task: TaskID?
     private let contents: ContentsBucket
     private let store: Store
@@ -99,10 +112,11 @@ package struct ObjectUpload {
     ///   - task: The task whose newest upload this is; nil if no task continues it.
     ///   - expected: The number of bytes, if it is known.
     package init(
-        _ key: String, of task: TaskID? = nil, expected: Int64?, _ contents: ContentsBucket, _ store: Store,
-        _ disk: DiskQueue
+        _ key: String, for app: AppID, of task: TaskID? = nil, expected: Int64?, _ contents: ContentsBucket,
+        _ store: Store, _ disk: DiskQueue
     ) {
         self.key = key
+        self.app = app
         self.task = task
         self.contents = contents
         self.store = store
@@ -115,7 +129,7 @@ package struct ObjectUpload {
 
     /// - Throws: ``TooManyBodies``, ``BucketFault``, and the errors of the store.
     package mutating func write(_ piece: [UInt8]) async throws {
-        if task == nil, permit == nil { permit = try contents.writers.take() }
+        if task == nil, permit == nil { permit = try contents.writers.take(for: app) }
         var rest = piece[...]
         while !rest.isEmpty {
             let partLength = Int(plan.length(ofPart: tags.count + 1))
@@ -224,11 +238,11 @@ extension ContentsBucket {
     ///   - take: Receives all bytes in passing.
     /// - Throws: ``ContentsFault``, ``TooManyBodies``, and the errors of the file and the store.
     package func put(
-        _ file: OpenFile, as key: String, of task: TaskID? = nil, _ store: Store, _ disk: DiskQueue,
+        _ file: OpenFile, as key: String, for app: AppID, of task: TaskID? = nil, _ store: Store, _ disk: DiskQueue,
         take: ([UInt8]) -> Void = { _ in }
     ) async throws -> StoredObject {
         let length = try file.size()
-        var upload = ObjectUpload(key, of: task, expected: length, self, store, disk)
+        var upload = ObjectUpload(key, for: app, of: task, expected: length, self, store, disk)
         do {
             var offset: Int64 = 0
             while offset < length {

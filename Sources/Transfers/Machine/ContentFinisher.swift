@@ -80,9 +80,15 @@ struct ContentFinisher: Sendable {
     private func lostFile(
         of digest: ContentDigest, _ length: Int64, _ task: ClaimedTask, but own: String
     ) async throws -> String? {
-        // A store that is away for a moment costs no transfer: the file is then found lost by a later task.
-        let known = try? await store.files.file(of: digest.value, app: task.app)
-        guard let known = known ?? nil, known != own else { return nil }
+        let known: String?
+        do {
+            known = try await store.files.file(of: digest.value, for: task.id)
+        } catch {
+            // A failed read costs no transfer: a later task finds the file lost.
+            log.warning("it is not known whether a file is lost", ("error", "\(error)"))
+            return nil
+        }
+        guard let known, known != own else { return nil }
         return try await folder.size(known) == length ? nil : known
     }
 
@@ -168,8 +174,8 @@ struct ContentFinisher: Sendable {
         partialOf task: ClaimedTask, into contents: ContentsBucket
     ) async throws -> NewContent.Storage {
         let object = try await contents.put(
-            folder.open(folder.partial(task.id.rawValue)), as: contents.newKey(of: task.id), of: task.id, store,
-            folder.disk)
+            folder.open(folder.partial(task.id.rawValue)), as: contents.newKey(of: task.id), for: task.app,
+            of: task.id, store, folder.disk)
         return .object(object.key)
     }
 

@@ -164,7 +164,7 @@ extension Scheduler {
             if let contents = settings.contents {
                 let file = try await folder.open(staged.path)
                 let object = try await contents.put(
-                    file, as: contents.newKey(ofBody: publicId), store, folder.disk)
+                    file, as: contents.newKey(ofBody: publicId), for: task.app, store, folder.disk)
                 let body = NewTask.Body.objects([object], digest: digest, mediaType: nil, publicId: publicId)
                 _ = try await store.files.attach(body, to: task.id, at: clock.now)
                 return
