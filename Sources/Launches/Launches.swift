@@ -65,9 +65,9 @@ package final class Launches: Sendable {
         try await Store.loop {
             try await Store.insist { carryOut(try await store.launches.recover(at: clock.time)) }
             try await Store.insist {
-                // While other nodes were alive, no fetch was missed.
-                guard try await !store.nodes.hasLivingOthers() else { return }
-                carryOut(try await store.apps.recoverRefresh(startedAt: startedAt, at: clock.time))
+                // Other nodes have missed no fetch since their start.
+                let start = try await store.nodes.firstStart() ?? startedAt
+                carryOut(try await store.apps.recoverRefresh(startedAt: start, at: clock.time))
             }
             try await withThrowingDiscardingTaskGroup { group in
                 group.addTask { try await self.sender.run() }

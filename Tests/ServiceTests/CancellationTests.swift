@@ -10,7 +10,8 @@ import Testing
 /// Cancellations of all tasks of a session or an app that were interrupted.
 @Suite(.enabled(if: !TestStore.isOnServer)) struct CancellationTests {
     /// Calls `cancel`, which fails because a task of the session cannot end.
-    private func fail(_ stage: ServiceStage, in session: SessionRecord, _ cancel: () async throws -> Void) async throws {
+    private func fail(_ stage: ServiceStage, in session: SessionRecord, _ cancel: () async throws -> Void) async throws
+    {
         try await stage.service.store.database.write { db in
             try db.execute(
                 """

@@ -672,6 +672,17 @@ final class NodeTests {
         await #expect(throws: DomainError.notFound) { try await first.store.nodes.drain("third") }
     }
 
+    @Test func `The first start is that of a node that is alive`() async throws {
+        for (node, start) in [(first, 1), (second, 2)] {
+            var profile = NodeProfile()
+            profile.startedAt = Timestamp(milliseconds: Int64(start))
+            try await node.store.nodes.describe(profile)
+        }
+        #expect(try await second.store.nodes.firstStart() == Timestamp(milliseconds: 1))
+        try await silence("first")
+        #expect(try await second.store.nodes.firstStart() == Timestamp(milliseconds: 2))
+    }
+
     @Test func `News lists the changes of watched sessions and tasks only`() async throws {
         let (session, other) = (try await first.makeSession(), try await first.makeSession())
         let task = try await first.create(first.download(), in: session)

@@ -131,6 +131,19 @@ import Testing
         #expect(fetches.allSatisfy { $0.at > up })
     }
 
+    @Test func `A fetch that falls due after the start of a node is not skipped by the start of another one`()
+        async throws
+    {
+        let stage = try await LaunchStage()
+        _ = try await stage.store.apps.setRefreshInterval(.seconds(3600), of: stage.app, at: stage.now)
+        let (start, due) = (stage.now, try #require(try await stage.store.apps.nextFetchTime()))
+        stage.advance(by: due - start + .seconds(1))
+        _ = try await stage.store.apps.recoverRefresh(startedAt: start, at: stage.now)
+        #expect(try await stage.store.apps.nextFetchTime() == due)
+        _ = try await stage.store.apps.recoverRefresh(startedAt: stage.now, at: stage.now)
+        #expect(try #require(try await stage.store.apps.nextFetchTime()) > stage.now)
+    }
+
     enum Obstacle: String, CaseIterable {
         case never = "The interval is never."
         case denied = "Background refresh is denied."

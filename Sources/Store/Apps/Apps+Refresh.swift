@@ -63,7 +63,7 @@ extension Store.Apps {
     /// Skips the fetches that fell due while the service was down, and abandons the fetches that were never sent.
     ///
     /// - Parameters:
-    ///   - start: When the service started. Fetches created later belong to this run.
+    ///   - start: When the service started. Fetches that are created or fall due later belong to this run.
     ///   - limit: Apps handled in one commit.
     package func recoverRefresh(
         startedAt start: Timestamp, limit: Int = 100, at now: Timestamp
@@ -72,7 +72,8 @@ extension Store.Apps {
         while true {
             let (hasMore, aftermath) = try await transact(at: now) { transaction in
                 let unsent = try self.giveUpUnsentFetches(before: start, limit, transaction)
-                return unsent == limit ? true : try self.skipMissedFetches(limit, transaction) == limit
+                return unsent == limit
+                    ? true : try self.skipMissedFetches(before: min(start, now), limit, transaction) == limit
             }
             all.merge(aftermath)
             if !hasMore { return all }
@@ -98,9 +99,9 @@ extension Store.Apps {
     }
 
     /// - Returns: The number of apps handled. No next fetch of these apps is overdue any more.
-    private func skipMissedFetches(_ limit: Int, _ transaction: Transaction) throws -> Int {
+    private func skipMissedFetches(before start: Timestamp, _ limit: Int, _ transaction: Transaction) throws -> Int {
         let overdue = try transaction.db.all(
-            "SELECT app FROM refresh WHERE next_at < ?1 ORDER BY next_at LIMIT ?2", transaction.now.milliseconds, limit
+            "SELECT app FROM refresh WHERE next_at < ?1 ORDER BY next_at LIMIT ?2", start.milliseconds, limit
         ) { AppID($0.integer(0)) }
         for id in overdue {
             guard let app = try read(id, transaction.db) else {

@@ -210,8 +210,10 @@ extension Store.Nodes {
         try db.all("DELETE FROM node WHERE id <> ?1 AND lease_until <= now() RETURNING id", node) { $0.text("id") }
     }
 
-    /// Whether other nodes are alive.
-    package func hasLivingOthers() async throws -> Bool { try await list().contains { $0.isAlive && $0.id != node } }
+    /// The first start of the nodes that are alive; `nil` if the store is not shared.
+    package func firstStart() async throws -> Timestamp? {
+        try await list().lazy.filter(\.isAlive).map(\.profile.startedAt).min()
+    }
 
     /// The names of other nodes that are alive or not taken over yet.
     func livingOthers(_ db: Connection) throws -> Set<String> {

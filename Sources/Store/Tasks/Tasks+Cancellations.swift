@@ -28,8 +28,10 @@ extension Store.Tasks {
     package func cancellations(of app: AppID? = nil) async throws -> [Cancellation] {
         try await database.read { db in
             try db.all(
-                "SELECT app, session, reason, newest FROM cancellation WHERE app = ?1 OR ?1 IS NULL ORDER BY newest",
-                app?.rawValue
+                """
+                SELECT app, session, reason, newest FROM cancellation WHERE app >= ?1 AND app <= ?2 \
+                ORDER BY app, session
+                """, app?.rawValue ?? 0, app?.rawValue ?? .max
             ) { row in
                 Cancellation(
                     app: AppID(row.integer("app")),
