@@ -65,6 +65,34 @@ struct ConditionsTests {
         }
     }
 
+    @Test func `A task of another session does not wait for a transfer that conditions have interrupted`() async throws {
+        try await Self.run { stage, clock in
+            var conditions = Conditions()
+            conditions.windows = [ServiceWindow(from: 7 * 60, to: 9 * 60)]
+            try await stage.service.declareConditions(conditions, .available)
+            let session = try await stage.session {
+                Self.discretionary(&$0)
+                $0.requestCachePolicy = .returnCacheDataElseLoad
+            }
+            let other = try await stage.session("eager") {
+                $0.timeoutIntervalForRequest = 86_400
+                $0.requestCachePolicy = .returnCacheDataElseLoad
+            }
+            let gate = Gate()
+            stage.origin.serve("/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 400_000, gate)]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await stage.received(300_000, of: task)
+            let eager = try await stage.create(stage.order("/a"), in: other)[0]
+            _ = try await stage.task(eager, reaches: .following)
+            Self.advance(3600, clock, stage)
+            _ = try await stage.task(task, reaches: .queued)
+            #expect(try await stage.completed(eager).outcome == .succeeded)
+            gate.open()
+            Self.advance(22 * 3600, clock, stage)
+            #expect(try await stage.completed(task).outcome == .succeeded)
+        }
+    }
+
     @Test func `A task's demands relax with its remaining time, and in the last quarter it runs`() async throws {
         try await Self.run { stage, clock in
             var worst = Conditions()

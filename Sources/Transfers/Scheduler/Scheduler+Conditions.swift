@@ -9,7 +9,10 @@ extension Scheduler {
         for (id, flight) in flights where flight.transfer.stop == nil {
             let transfer = flight.transfer
             let verdict = snapshot.verdict(on: transfer.configuration, until: transfer.task.resourceDeadline)
-            if verdict != .go { await stop(id, .interrupted) }
+            guard verdict != .go else { continue }
+            // The conditions of other sessions may still hold.
+            if transfer.attempt.reuse?.leads == true { divideFlight(of: transfer) }
+            await stop(id, .interrupted)
         }
         for flight in flights.values { setBandwidth(of: flight.transfer) }
     }
