@@ -65,7 +65,8 @@ struct ConditionsTests {
         }
     }
 
-    @Test func `A task of another session does not wait for a transfer that conditions have interrupted`() async throws {
+    @Test func `A task of another session does not wait for a transfer that conditions have interrupted`() async throws
+    {
         try await Self.run { stage, clock in
             var conditions = Conditions()
             conditions.windows = [ServiceWindow(from: 7 * 60, to: 9 * 60)]
