@@ -1,16 +1,13 @@
-package import Core
-
 package struct APISettings: Sendable {
-    /// A key that is part of the configuration instead of the store, such as the key of `--dev`.
+    /// A key that does not contain its identifier, such as the key of `--dev`. It is valid while the store has a record
+    /// with the identifier and the hash.
     package struct LiteralKey: Sendable {
         package var hash: [UInt8]
-        package var app: AppID
         package var keyIdentifier: String
 
         /// - Parameter hash: SHA-256 of the whole key.
-        package init(hash: [UInt8], app: AppID, keyIdentifier: String) {
+        package init(hash: [UInt8], keyIdentifier: String) {
             self.hash = hash
-            self.app = app
             self.keyIdentifier = keyIdentifier
         }
     }

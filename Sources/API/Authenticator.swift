@@ -57,10 +57,8 @@ final class Authenticator: Sendable {
         }
         let hash = Digest.of(Array(token.utf8))
         if ConstantTime.equal(hash, adminKeyHash.withLock { $0 }) { return .operator }
-        for key in literalKeys where ConstantTime.equal(hash, key.hash) {
-            return .app(key.app, keyIdentifier: key.keyIdentifier, scopes: Set(Core.Scope.allCases))
-        }
-        let record = try await record(APIKey.identifier(in: token) ?? "")
+        let literal = literalKeys.first { ConstantTime.equal(hash, $0.hash) }
+        let record = try await record(literal?.keyIdentifier ?? APIKey.identifier(in: token) ?? "")
         let isRight = ConstantTime.equal(hash, record?.hash ?? Self.nothing)
         guard isRight, let record else { throw Problem(.unauthorized, "There is no such key.") }
         if let end = record.expiresAt, end <= service.clock.now {
@@ -72,9 +70,7 @@ final class Authenticator: Sendable {
     /// Whether a caller that was admitted earlier would still be: its key is neither revoked nor expired. True if the
     /// store cannot answer.
     func stillAdmits(_ caller: Caller) async -> Bool {
-        guard case .app(let app, let keyIdentifier, _) = caller,
-            !literalKeys.contains(where: { $0.keyIdentifier == keyIdentifier })
-        else { return true }
+        guard case .app(let app, let keyIdentifier, _) = caller else { return true }
         do {
             guard let record = try await record(keyIdentifier), record.app == app else { return false }
             return record.expiresAt.map { $0 > service.clock.now } ?? true

@@ -43,8 +43,9 @@ struct Call: Sendable {
         return number
     }
 
-    func session() async throws -> SessionRecord {
-        let identifier = parameter("identifier")
+    func session() async throws -> SessionRecord { try await session(named: parameter("identifier")) }
+
+    func session(named identifier: String) async throws -> SessionRecord {
         do {
             return try await service.session(identifier, app: app)
         } catch DomainError.notFound {

@@ -68,7 +68,8 @@ extension APIServer {
                 return problem(for: error, of: request).response()
             }
         }
-        return Route(method, pattern, body: rule(body), executor: executor(access)) { request in
+        // Each handler reads its body itself, after the check of the key.
+        return Route(method, pattern, body: body == .none ? .none : .stream, executor: executor(access)) { request in
             var allowance: RateLimiter.Allowance?
             var response = await answer(request, &allowance)
             if let allowance { response.headers += allowance.fields }
@@ -86,9 +87,6 @@ extension APIServer {
             service.readers(of: authenticator.owner(authorization: $0.headers["Authorization"]))
         }
     }
-
-    /// Each handler reads its body itself, after the check of the key.
-    private func rule(_ body: BodyForm) -> BodyRule { body == .none ? .none : .stream }
 
     /// Admits a request, and returns its caller.
     ///

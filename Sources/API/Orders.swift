@@ -49,3 +49,24 @@ extension Core.Answer {
         if let url = wire.request?.url { try Service.url(url, at: "/request/url") }
     }
 }
+
+extension Array {
+    /// The orders that `check` makes of the elements and their indices.
+    ///
+    /// - Throws: The faults of all elements together.
+    func checked<Order>(_ check: (Int, Element) throws(JSONError) -> Order) throws(JSONError) -> [Order] {
+        var orders: [Order] = []
+        orders.reserveCapacity(count)
+        var faults: [Fault] = []
+        for (index, element) in enumerated() {
+            do throws(JSONError) {
+                orders.append(try check(index, element))
+            } catch {
+                faults += error.faults
+                if faults.count >= Faults.maximumCount { break }
+            }
+        }
+        guard faults.isEmpty else { throw .invalid(faults) }
+        return orders
+    }
+}

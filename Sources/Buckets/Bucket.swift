@@ -36,7 +36,7 @@ package struct Bucket: Sendable {
     ///   - key: The app's key, which the prefix precedes. Bytes with a meaning in URLs are encoded.
     ///   - query: Not encoded yet, in any order.
     package func target(_ key: String? = nil, query: [(name: String, value: String)] = []) -> S3Target {
-        let object = key.map { Self.encoded(path: prefix + $0) } ?? ""
+        let object = key.map { PercentCoding.encode(path: prefix + $0) } ?? ""
         let isPath = style == .path
         let path = isPath ? "/\(Self.encoded(name))" + (key == nil ? "" : "/\(object)") : "/\(object)"
         let host = isPath ? endpoint.host : "\(name).\(endpoint.host)"
@@ -62,11 +62,7 @@ package struct Bucket: Sendable {
     }
 
     /// The value of `x-amz-copy-source` for an object.
-    func copySource(_ key: String) -> String { "/\(Self.encoded(name))/\(Self.encoded(path: prefix + key))" }
-
-    private static func encoded(path: String) -> String {
-        PercentCoding.encode(path) { PercentCoding.isUnreserved($0) || $0 == UInt8(ascii: "/") }
-    }
+    func copySource(_ key: String) -> String { "/\(Self.encoded(name))/\(PercentCoding.encode(path: prefix + key))" }
 
     static func encoded(_ text: String) -> String { PercentCoding.encode(text, keeping: PercentCoding.isUnreserved) }
 }
@@ -83,7 +79,7 @@ package struct S3Target: Hashable, Sendable {
 
     /// The value of the `Host` field, without the scheme's default port (RFC 9110 section 7.2).
     package var hostField: String {
-        let host = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
+        let host = host.bracketed
         return port == (isSecure ? 443 : 80) ? host : "\(host):\(port)"
     }
 

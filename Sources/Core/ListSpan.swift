@@ -14,6 +14,8 @@ package struct ListSpan: Hashable, Sendable {
     /// Only items created before this moment.
     package var createdBefore: Timestamp?
 
+    package var isDescending: Bool { order == .descending }
+
     package init(
         _ order: ListOrder = .ascending, createdAfter: Timestamp? = nil, createdBefore: Timestamp? = nil
     ) {

@@ -53,32 +53,14 @@ package final class BodyOpening: Sendable {
     private func step() throws(SystemError) -> OpenedBody? {
         try state.withLock { state throws(SystemError) in
             if state.file == nil { state.file = try DirectFile.toRead(path, length) }
-            guard let file = state.file else { return nil }
+            guard let direct = state.file else { return nil }
             let wanted = Int(min(Int64(DiskQueue.stepLength), offset - state.position))
-            guard wanted > 0 else { return OpenedBody(file: file, digest: state.digest) }
-            let bytes = try file.bytes(wanted, at: state.position)
+            guard wanted > 0 else { return OpenedBody(file: direct, digest: state.digest) }
+            let bytes = try direct.file.bytes(wanted, at: state.position)
             guard bytes.count == wanted else { throw SystemError("pread", errno: ENODATA) }
             bytes.withUnsafeBytes { state.digest.update($0) }
             state.position += Int64(wanted)
             return nil
         }
-    }
-}
-
-extension DirectFile {
-    /// Reads bytes through the page cache; fewer at the end of the file.
-    fileprivate func bytes(_ count: Int, at offset: Int64) throws(SystemError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        var failure: SystemError?
-        let filled = bytes.withUnsafeMutableBytes { buffer in
-            do throws(SystemError) {
-                return try file.fill(buffer, at: offset)
-            } catch {
-                failure = error
-                return 0
-            }
-        }
-        if let failure { throw failure }
-        return Array(bytes.prefix(filled))
     }
 }

@@ -6,20 +6,6 @@ import Glibc
 ///
 /// One read at a time.
 package final class ContentReader: Sendable {
-    /// The expected digests of consecutive pieces of equal length.
-    package struct Pieces: Sendable {
-        let length: Int64
-        let algorithm: DigestAlgorithm
-        /// In lower-case hexadecimal.
-        let values: [String]
-
-        package init(length: Int64, algorithm: DigestAlgorithm, values: [String]) {
-            self.length = length
-            self.algorithm = algorithm
-            self.values = values
-        }
-    }
-
     private struct State {
         var file: OpenFile?
         var position: Int64 = 0
@@ -36,13 +22,13 @@ package final class ContentReader: Sendable {
 
     private let path: String
     private let disk: DiskQueue
-    private let pieces: Pieces?
+    private let pieces: PieceDigests?
     private let total: Int64
     /// Locked for the whole of a step. Steps follow each other, so the lock is never contended.
     private let state: Locked<State>
 
     package init(
-        _ path: String, _ disk: DiskQueue, total: Int64, _ algorithms: Set<DigestAlgorithm>, _ pieces: Pieces?
+        _ path: String, _ disk: DiskQueue, total: Int64, _ algorithms: Set<DigestAlgorithm>, _ pieces: PieceDigests?
     ) {
         self.path = path
         self.disk = disk

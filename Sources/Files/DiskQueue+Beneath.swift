@@ -52,10 +52,7 @@ extension DiskQueue {
     package func copyBeneath(source: String, root: String, path: String) async throws(SystemError) -> UInt64 {
         let target = try await run { () throws(SystemError) in
             let (folder, name) = try Disk.placeBeneath(root: root, path: path)
-            let flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
-            let descriptor = openat(folder.descriptor, name, flags, 0o600)
-            guard descriptor >= 0 else { throw SystemError("openat", errno: errno) }
-            return OpenFile(descriptor: descriptor)
+            return try OpenFolder(file: folder).create(name)
         }
         try await copy(open(source), into: target)
         return try await run { () throws(SystemError) in try target.inode() }

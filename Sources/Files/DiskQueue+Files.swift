@@ -134,16 +134,7 @@ extension DiskQueue {
 
     /// Bytes of an open file; fewer at its end.
     package func read(_ file: OpenFile, _ range: Range<Int64>) async throws(SystemError) -> [UInt8] {
-        try await run { () throws(SystemError) in
-            var failure: SystemError?
-            let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
-                do throws(SystemError) {
-                    count = try file.fill(UnsafeMutableRawBufferPointer(buffer), at: range.lowerBound)
-                } catch { failure = error }
-            }
-            if let failure { throw failure }
-            return bytes
-        }
+        try await run { () throws(SystemError) in try file.bytes(range.count, at: range.lowerBound) }
     }
 
     /// Digests of a file, read from its start to its end.

@@ -99,6 +99,18 @@ package final class OpenFile: Sendable {
         return done
     }
 
+    /// Bytes of the file; fewer at its end.
+    func bytes(_ count: Int, at offset: Int64) throws(SystemError) -> [UInt8] {
+        var failure: SystemError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            do throws(SystemError) {
+                filled = try fill(UnsafeMutableRawBufferPointer(buffer), at: offset)
+            } catch { failure = error }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
     /// Punches a hole, if the filesystem can: the range reads as zeros, and the file keeps its length.
     func punch(_ range: Range<Int64>) throws(SystemError) {
         guard !range.isEmpty else { return }

@@ -17,7 +17,7 @@ package struct OpenFolder: Sendable {
         package var text: String { name.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) } }
     }
 
-    private let file: OpenFile
+    let file: OpenFile
     private var descriptor: Int32 { file.descriptor }
 
     /// Opens a folder below `root`.
@@ -38,9 +38,12 @@ package struct OpenFolder: Sendable {
     }
 
     /// Opens a folder beneath this one. Missing parts are created, and all users may read them.
-    package func makeFolder(_ path: String) throws(SystemError) -> OpenFolder {
-        let made = try Disk.folderBeneath(file, path) { _, folder throws(SystemError) in
+    ///
+    /// - Parameter durably: Whether the names of new folders are durable then.
+    package func makeFolder(_ path: String, durably: Bool = false) throws(SystemError) -> OpenFolder {
+        let made = try Disk.folderBeneath(file, path) { parent, folder throws(SystemError) in
             try OpenFolder(file: folder).permitReading()
+            if durably { try Disk.syncFolder(parent) }
         }
         return OpenFolder(file: made)
     }

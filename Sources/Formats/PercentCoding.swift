@@ -36,6 +36,11 @@ package enum PercentCoding {
         return String(decoding: result, as: UTF8.self)
     }
 
+    /// A path with its parts encoded, and its slashes kept.
+    package static func encode(path: String) -> String {
+        encode(path) { isUnreserved($0) || $0 == UInt8(ascii: "/") }
+    }
+
     /// Whether the byte has the same meaning anywhere in a URL (RFC 3986 section 2.3).
     package static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {

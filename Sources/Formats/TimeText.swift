@@ -54,7 +54,7 @@ package enum TimeText {
     /// The milliseconds of an optional fraction; `nil` for a point without digits.
     private static func fraction(_ rest: inout ArraySlice<UInt8>) -> Int? {
         guard skip(".", &rest) else { return 0 }
-        let digits = rest.prefix(while: isDigit)
+        let digits = rest.prefix(while: Bytes.isDigit)
         guard !digits.isEmpty else { return nil }
         rest = rest.dropFirst(digits.count)
         return (digits.prefix(3) + [0x30, 0x30]).prefix(3).reduce(0) { $0 * 10 + Int($1 - 0x30) }
@@ -72,7 +72,7 @@ package enum TimeText {
 
     private static func number(_ count: Int, _ rest: inout ArraySlice<UInt8>) -> Int? {
         let digits = rest.prefix(count)
-        guard digits.count == count, digits.allSatisfy(isDigit) else { return nil }
+        guard digits.count == count, digits.allSatisfy(Bytes.isDigit) else { return nil }
         rest = rest.dropFirst(count)
         return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
@@ -83,6 +83,4 @@ package enum TimeText {
         rest = rest.dropFirst()
         return true
     }
-
-    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }

@@ -39,7 +39,8 @@ enum Callbacks {
                 handle: ConnectionHandle(pointer: connection), target: uri.map { String(cString: $0) } ?? "",
                 targetAddress: UInt(bitPattern: uri))
             uri.map(hideQuery)
-            request.client.requestBegan(request)
+            request.client.requestBegan(
+                request, headDeadline: request.began + server.limits.headDeadline.milliseconds)
             return Unmanaged.passRetained(request).toOpaque()  // Released in `completed`, the last to use it.
         }
 

@@ -36,7 +36,13 @@ final class ClientConnection: Sendable {
 
     func setDeadline(_ deadline: Int64?) { state.withLock { $0.deadline = deadline } }
 
-    func requestBegan(_ request: ServedRequest) { state.withLock { $0.request = request } }
+    /// - Parameter headDeadline: The deadline of the request's head, unless an earlier one applies.
+    func requestBegan(_ request: ServedRequest, headDeadline: Int64) {
+        state.withLock { state in
+            state.request = request
+            state.deadline = state.deadline.map { min($0, headDeadline) }
+        }
+    }
 
     func requestEnded(nextDeadline: Int64) {
         let ended = state.withLock { state in

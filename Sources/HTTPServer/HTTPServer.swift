@@ -180,19 +180,22 @@ package final class HTTPServer: Sendable {
 
     // MARK: The end
 
-    /// Stops: rejects new connections, responds 503 to new requests, wakes held handlers, waits up to `limit` for
-    /// running ones, then responds in their place. Finally the library's threads end.
-    package func stop(within limit: Duration) async {
+    /// Stops: responds 503 to new requests, on new connections too, wakes held handlers and waits up to `limit` for
+    /// running ones. Then it rejects new connections and responds in place of the handlers that still run. Finally the
+    /// library's threads end.
+    ///
+    /// - Parameter sending: The time after that in which clients can read the rest of their responses.
+    package func stop(within limit: Duration, sending: Duration = .seconds(2)) async {
         let isFirst = state.withLock { state in
             defer { state.isStopping = true }
             return !state.isStopping
         }
         guard isFirst else { return }
-        watch.stopAccepting()
         for client in allClients { client.request?.wake() }
         await wait(limit) { self.isQuiet }
+        watch.stopAccepting()
         for client in allClients { client.request?.force() }
-        await wait(.seconds(2)) { !self.allClients.contains { $0.request?.isBusy == true } }
+        await wait(sending) { !self.allClients.contains { $0.request?.isBusy == true } }
         await withCheckedContinuation { continuation in
             watch.end {
                 self.stopDaemon()
@@ -201,9 +204,9 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Whether no handler runs and no response is in flight.
+    /// Whether no handler runs and no response to a request from before the stop is in flight.
     private var isQuiet: Bool {
-        state.withLock { $0.handlers == 0 } && allClients.allSatisfy { $0.request?.isBusy != true }
+        state.withLock { $0.handlers == 0 } && allClients.allSatisfy { $0.request?.isAwaited != true }
     }
 
     private func wait(_ limit: Duration, _ condition: () -> Bool) async {

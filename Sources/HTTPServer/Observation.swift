@@ -1,7 +1,7 @@
 /// The outcome of a request, for metrics and the access log.
 package struct Observation: Sendable {
     package let method: String
-    /// As sent, including its query, which may hold secrets.
+    /// Path and query as sent; the query may hold secrets.
     package let target: String
     /// The route's pattern; `nil` without a route.
     package let route: String?

@@ -1,3 +1,5 @@
+import Formats
+
 /// A request's head as received, before validation.
 struct RequestHead: Sendable {
     var method: String
@@ -18,13 +20,13 @@ struct RequestHead: Sendable {
         guard size <= limits.headBytes else { throw .headTooLarge }
         guard isPlain else { throw .badFraming("the head has a bare LF, a NUL or a folded line") }
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else { throw .badFraming("unknown HTTP version") }
-        guard !method.isEmpty, method.utf8.allSatisfy(isTokenByte) else { throw .badFraming("bad method") }
+        guard !method.isEmpty, method.utf8.allSatisfy(Bytes.isToken) else { throw .badFraming("bad method") }
 
         var hosts = 0
         var lengths: [String] = []
         var codings: [String] = []
         for field in fields {
-            guard !field.name.isEmpty, field.name.utf8.allSatisfy(isTokenByte) else {
+            guard !field.name.isEmpty, field.name.utf8.allSatisfy(Bytes.isToken) else {
                 throw .badFraming("a field name is no token")
             }
             guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
@@ -58,9 +60,23 @@ struct RequestHead: Sendable {
         return .length(value)
     }
 
+    /// The fields for handlers. Whitespace around a value is not part of it (RFC 9110, section 5.5); ``framing(_:)``
+    /// judges the values with that whitespace, as libmicrohttpd does.
+    ///
+    /// - Parameter authority: The authority of a target in absolute form, which replaces `Host` (RFC 9112, section
+    ///   3.2.2).
+    func headers(authority: String?) -> RequestHeaders {
+        var headers = fields.map { (name: $0.name, value: $0.value.trimmed) }
+        if let authority {
+            headers.removeAll { equalIgnoringASCIICase($0.name, "Host") }
+            headers.append((name: "Host", value: authority))
+        }
+        return RequestHeaders(headers)
+    }
+
     /// The client's `X-Request-Id` if it is safe in a log, otherwise a random one.
     var requestID: String {
-        let given = fields.first { equalIgnoringASCIICase($0.name, "X-Request-Id") }?.value
+        let given = fields.first { equalIgnoringASCIICase($0.name, "X-Request-Id") }?.value.trimmed
         if let given, (1...128).contains(given.utf8.count), given.utf8.allSatisfy(isPlainByte) { return given }
         return randomRequestID()
     }
@@ -73,19 +89,5 @@ func randomRequestID() -> String {
 
 /// `A-Za-z0-9._-`
 private func isPlainByte(_ byte: UInt8) -> Bool {
-    isAlphanumeric(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
-}
-
-private func isAlphanumeric(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-        UInt8(ascii: "A")...UInt8(ascii: "Z"):
-        true
-    default: false
-    }
-}
-
-/// `tchar` of RFC 9110, section 5.6.2.
-private func isTokenByte(_ byte: UInt8) -> Bool {
-    isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    Bytes.isDigit(byte) || Bytes.isLetter(byte) || "._-".utf8.contains(byte)
 }

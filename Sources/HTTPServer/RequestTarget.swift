@@ -11,7 +11,7 @@ struct RequestTarget: Sendable {
     ///   ``RefusalReason/undecodableTarget(_:)`` for `%` without two digits, for NUL, and for invalid UTF-8.
     init(_ raw: String) throws(RefusalReason) {
         let bytes = Array(raw.utf8)
-        guard bytes.first == UInt8(ascii: "/") else { throw .badTarget("the target must be a path") }
+        guard bytes.first == UInt8(ascii: "/") else { throw .badTarget("the target must be a path or an http URL") }
         for byte in bytes where byte <= 0x20 || byte >= 0x7F || byte == UInt8(ascii: "#") {
             throw .badTarget("the target has a byte that must be percent-encoded")
         }
@@ -30,6 +30,27 @@ struct RequestTarget: Sendable {
             let value = equals.map { pair[($0 + 1)...] } ?? []
             query.append((try Self.formDecoded(pair[..<(equals ?? pair.endIndex)]), try Self.formDecoded(value)))
         }
+    }
+
+    /// Divides a target in absolute form into its authority and the rest, which is in origin form (RFC 9112, section
+    /// 3.2.2). A target in another form is unchanged, as is a URL with user information, which servers should not
+    /// accept (RFC 9110, section 4.2.4).
+    static func divided(_ raw: String) -> (authority: String?, target: String) {
+        guard raw.utf8.first != UInt8(ascii: "/") else { return (nil, raw) }
+        let bytes = Array(raw.utf8)
+        for scheme in ["http://", "https://"] {
+            let start = String(decoding: bytes.prefix(scheme.utf8.count), as: UTF8.self)
+            guard equalIgnoringASCIICase(start, scheme) else { continue }
+            let rest = bytes.dropFirst(scheme.utf8.count)
+            let authority = rest.prefix { !"/?#".utf8.contains($0) }
+            guard !authority.isEmpty,
+                authority.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "@") })
+            else { break }
+            let path = rest[authority.endIndex...]
+            let slash = path.first == UInt8(ascii: "/") ? "" : "/"
+            return (String(decoding: authority, as: UTF8.self), slash + String(decoding: path, as: UTF8.self))
+        }
+        return (nil, raw)
     }
 
     /// Decodes a name or value of a query as `application/x-www-form-urlencoded`, which clients send: a plus is a space

@@ -29,6 +29,10 @@ extension ServedRequest {
         }
     }
 
+    /// Whether a stop waits for the request. It waits for none that began later, so that new requests cannot prolong
+    /// it.
+    var isAwaited: Bool { isBusy && !isLate }
+
     var isOver: Bool {
         state.withLock { if case .over = $0.answer { true } else { false } }
     }

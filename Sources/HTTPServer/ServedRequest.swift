@@ -9,12 +9,19 @@ import Glibc
 final class ServedRequest: Sendable {
     let server: HTTPServer
     let client: ClientConnection
+    /// The target as sent.
+    private let rawTarget: String
+    /// The authority of a target in absolute form.
+    private let authority: String?
+    /// The target without scheme and authority.
     let target: String
     let handle: ConnectionHandle
     /// The target's address in libmicrohttpd's buffer, to check whether the head is in one piece.
     private let targetAddress: UInt
     let began: Int64
     let start = ContinuousClock.now
+    /// Whether the request began after the server had begun to stop: no handler runs for it.
+    let isLate: Bool
     let state = Locked(ServedRequestState())
     let facts: Locked<Facts>
     let gone = ClientGone()
@@ -38,9 +45,11 @@ final class ServedRequest: Sendable {
         self.server = server
         self.client = client
         self.handle = handle
-        self.target = target
+        rawTarget = target
+        (authority, self.target) = RequestTarget.divided(target)
         self.targetAddress = targetAddress
         began = server.clock.monotonic()
+        isLate = server.isStopping
         facts = Locked(Facts())
     }
 
@@ -53,7 +62,7 @@ final class ServedRequest: Sendable {
         -> Bool
     {
         if case .head = state.withLock({ $0.reading }) {
-            return open(RequestHead(handle, method, version, target: target, at: targetAddress))
+            return open(RequestHead(handle, method, version, target: rawTarget, at: targetAddress))
         }
         switch nextStep(bytes) {
         case .readOn, .hold: return true
@@ -101,7 +110,7 @@ final class ServedRequest: Sendable {
             let parts = try RequestTarget(target)
             let parsed = HTTPRequest(
                 method: head.method, rawTarget: target, segments: parts.segments, query: parts.query,
-                headers: RequestHeaders(head.fields), requestID: id, framing: framing, clientGone: gone)
+                headers: head.headers(authority: authority), requestID: id, framing: framing, clientGone: gone)
             request = parsed
             return try route(parsed, hasBody: hasBody)
         } catch {

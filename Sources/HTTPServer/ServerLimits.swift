@@ -12,12 +12,14 @@ package struct ServerLimits: Sendable {
     package var connectionMemory = 40_960
     package var headBytes = 32_768
     package var targetBytes = 8192
-    /// From the connection (or the end of the idle time after a response) to the end of a request's head.
+    /// From the connection, or from a later request's first line, to the end of the head. A later first line must be
+    /// complete within `inactivity` and this time after the response before.
     package var headDeadline: Duration = .seconds(10)
     /// From a response inside a body that the library cannot send yet to the end of the body.
     package var bodyDeadline: Duration = .seconds(30)
-    /// Silence in either direction: between requests, inside one, and while a response is not read.
-    package var inactivity: Duration = .seconds(30)
+    /// Silence in either direction: between requests, inside one, and while a response is not read. libmicrohttpd then
+    /// closes the connection without a response, so this is longer than the deadlines of bodies, which end with 408.
+    package var inactivity: Duration = .seconds(35)
     /// A streamed body may be slower than `streamBytesPerSecond` for this long.
     package var streamGrace: Duration = .seconds(10)
     package var streamBytesPerSecond = 1024

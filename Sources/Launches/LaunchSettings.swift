@@ -12,7 +12,7 @@ package struct LaunchSettings: Sendable {
     /// The time limit of a whole attempt, including its response (`--webhook-timeout`).
     package var timeout: Duration
     package var fetchTimeout = Duration.seconds(30)
-    /// Whether this node sends launches and is not draining.
+    /// Whether this node sends launches and starts fetches, and is not draining.
     package var maySend: @Sendable () -> Bool = { true }
     /// The load of the machine, if it is known.
     package var load: @Sendable () -> Double? = { SystemLoad().current() }

@@ -16,7 +16,6 @@ package final class Launches: Sendable {
     private let meters: LaunchMeters
     private let sender: LaunchSender
     private let refresh: RefreshLoop
-    private let load: @Sendable () -> Double?
     private let clock: Clock
     private let startedAt: Timestamp
     private let log: Log
@@ -34,7 +33,6 @@ package final class Launches: Sendable {
     ) throws {
         self.store = store
         self.clock = clock
-        load = settings.load
         startedAt = clock.time
         self.log = log
         urls = PublicURLs(base: settings.publicURL)
@@ -56,8 +54,7 @@ package final class Launches: Sendable {
             store: store, settings: settings, client: client, payload: payload, meters: meters, bell: bell,
             clock: clock, log: log, carryOut: carryOutAndRing)
         refresh = RefreshLoop(
-            store: store, bell: refreshBell, clock: clock, log: log, load: settings.load, maySend: settings.maySend,
-            carryOut: carryOutAndRing)
+            store: store, settings: settings, bell: refreshBell, clock: clock, log: log, carryOut: carryOutAndRing)
     }
 
     /// Runs until it is cancelled: recovers the state of the last run, then sends launches and starts fetches.
@@ -128,7 +125,7 @@ package final class Launches: Sendable {
         var overview = try await store.apps.refresh(of: app)
         let now = clock.time
         guard let next = overview.nextFetchAt, next <= now else { return overview }
-        let verdict = try await store.apps.conditions().conditions.judge(.fetch, load: load(), at: now)
+        let verdict = try await store.apps.conditions().conditions.judge(.fetch, load: client.settings.load(), at: now)
         if case .wait(let reasons) = verdict {
             overview.why = "It is due. " + reasons.map(\.detail).joined(separator: " ")
         }
@@ -193,9 +190,10 @@ package final class Launches: Sendable {
     package func redeliver(_ filter: LaunchFilter, of app: AppID) async throws -> (matched: Int, changed: Int) {
         var (matched, changed) = (0, 0)
         var before: Int64 = 0
+        let now = clock.time
         while true {
             let step = try await store.launches.redeliver(
-                filter, of: app, before: before, limit: Store.Tasks.commandGroup, at: clock.time)
+                filter, of: app, before: before, limit: Store.Tasks.commandGroup, at: now)
             carryOut(step.aftermath)
             matched += step.matched
             changed += step.changed

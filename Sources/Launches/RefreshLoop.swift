@@ -5,13 +5,10 @@ import Store
 /// Starts due fetches under good conditions.
 struct RefreshLoop: Sendable {
     let store: Store
+    let settings: LaunchSettings
     let bell: Doorbell
     let clock: Clock
     let log: Log
-    /// The load of the machine, if it is known.
-    let load: @Sendable () -> Double?
-    /// Whether this node starts fetches.
-    let maySend: @Sendable () -> Bool
     let carryOut: @Sendable (Aftermath) -> Void
 
     /// The longest wait, because conditions may change without a ring.
@@ -35,11 +32,11 @@ struct RefreshLoop: Sendable {
 
     /// - Returns: The wait in milliseconds.
     private func turn() async throws -> Int64 {
-        guard maySend() else { return Self.longestWait }
+        guard settings.maySend() else { return Self.longestWait }
         let now = clock.time
         guard let next = try await store.apps.nextFetchTime() else { return Self.longestWait }
         guard next <= now else { return min((next - now).milliseconds, Self.longestWait) }
-        let verdict = try await store.apps.conditions().conditions.judge(.fetch, load: load(), at: now)
+        let verdict = try await store.apps.conditions().conditions.judge(.fetch, load: settings.load(), at: now)
         if case .wait = verdict {
             let until = verdict.until.map { max(0, ($0 - now).milliseconds) } ?? Self.longestWait
             return min(max(until, 1000), Self.longestWait)

@@ -26,7 +26,7 @@ package class Connection {
         _ sql: StaticString, _ values: (any SQLBindable)?..., read: (Row) throws -> T
     ) throws -> T? {
         var result: Result<T, any Error>?
-        try run(sql, values) { row throws(SQLError) in
+        try run(sql, values, descending: false) { row throws(SQLError) in
             result = Result { try read(row) }
             return false
         }
@@ -36,7 +36,7 @@ package class Connection {
     /// Whether the result has a row.
     package func exists(_ sql: StaticString, _ values: (any SQLBindable)?...) throws(SQLError) -> Bool {
         var exists = false
-        try run(sql, values) { _ throws(SQLError) in
+        try run(sql, values, descending: false) { _ throws(SQLError) in
             exists = true
             return false
         }
@@ -44,14 +44,16 @@ package class Connection {
     }
 
     /// All rows of the result, converted by `read`, up to the first for which `goesOn` is false.
+    ///
+    /// - Parameter descending: Whether the rows come in the opposite of the order `ASC` before the statement's `LIMIT`.
     @inlinable
     package func all<T>(
-        _ sql: StaticString, _ values: (any SQLBindable)?..., while goesOn: (Row) -> Bool = { _ in true },
-        read: (Row) throws -> T
+        _ sql: StaticString, _ values: (any SQLBindable)?..., descending: Bool = false,
+        while goesOn: (Row) -> Bool = { _ in true }, read: (Row) throws -> T
     ) throws -> [T] {
         var result: [T] = []
         var failure: (any Error)?
-        try run(sql, values) { row throws(SQLError) in
+        try run(sql, values, descending: descending) { row throws(SQLError) in
             guard goesOn(row) else { return false }
             do {
                 result.append(try read(row))
@@ -85,13 +87,15 @@ package class Connection {
     package func forEach(
         _ sql: StaticString, _ values: (any SQLBindable)?..., body: (Row) throws(SQLError) -> Bool
     ) throws(SQLError) {
-        try run(sql, values, body)
+        try run(sql, values, descending: false, body)
     }
 
-    /// The only value of a result with one row and column.
-    func value<T>(_ sql: StaticString, read: (Row) -> T) throws(SQLError) -> T? {
+    /// A value of the first row of the result; `nil` if there is none.
+    package func value<T>(
+        _ sql: StaticString, _ values: (any SQLBindable)?..., read: (Row) -> T
+    ) throws(SQLError) -> T? {
         var value: T?
-        try run(sql, []) { row throws(SQLError) in
+        try run(sql, values, descending: false) { row throws(SQLError) in
             value = read(row)
             return false
         }
@@ -100,10 +104,11 @@ package class Connection {
 
     // MARK: Engine overrides
 
-    /// Runs a statement and passes each row to `body` until `body` returns `false`.
+    /// Runs a statement, or its twin in the opposite order, and passes each row to `body` until `body` returns `false`.
     @usableFromInline
     func run(
-        _ sql: StaticString, _ values: [(any SQLBindable)?], _ body: (Row) throws(SQLError) -> Bool
+        _ sql: StaticString, _ values: [(any SQLBindable)?], descending: Bool,
+        _ body: (Row) throws(SQLError) -> Bool
     ) throws(SQLError) { preconditionFailure("an engine's") }
 
     /// Runs a statement for each list of values and passes each row with its list's index: at once, or at the latest
@@ -115,7 +120,7 @@ package class Connection {
         _ body: @escaping (Int, Row) -> Void
     ) throws(SQLError) {
         for (index, values) in lists.enumerated() {
-            try run(sql, values) { row throws(SQLError) in
+            try run(sql, values, descending: false) { row throws(SQLError) in
                 body(index, row)
                 return true
             }
@@ -173,3 +178,10 @@ package class Connection {
 
 @available(*, unavailable)
 extension Connection: Sendable {}
+
+extension StaticString {
+    /// The statement, or its twin in the opposite order.
+    func text(descending: Bool) -> String {
+        descending ? description.replacing(" ASC LIMIT", with: " DESC LIMIT") : description
+    }
+}

@@ -1,5 +1,5 @@
 import Base
-import Glibc
+import Synchronization
 
 /// The kind of caller that reads. Each kind has its own threads, so that neither waits for the other.
 package enum ReadingParty: Sendable {
@@ -15,25 +15,17 @@ package enum ReadingParty: Sendable {
 /// inside a transaction. A closure may be delayed, and may run again after its effects were undone. It has no effect
 /// outside the database.
 package final class Database: Sendable {
-    /// The file; `nil` with PostgreSQL.
-    let path: String?
     private let writes: JobQueue
     private let readers: (requests: Readers, loops: Readers)
     private let writer: Locked<SystemThread?>
-    private let state: WriterState
 
     /// The kind of caller that the current task reads for. Child tasks inherit the value.
     @TaskLocal package static var readingParty = ReadingParty.requests
 
-    init(
-        path: String?, writes: JobQueue, readers: (requests: Readers, loops: Readers), writer: SystemThread,
-        state: WriterState
-    ) {
-        self.path = path
+    init(writes: JobQueue, readers: (requests: Readers, loops: Readers), writer: SystemThread) {
         self.writes = writes
         self.readers = readers
         self.writer = Locked(writer)
-        self.state = state
     }
 
     deinit { close() }
@@ -49,8 +41,8 @@ package final class Database: Sendable {
 
     /// Runs `body` in a write transaction: durable when this returns, undone if `body` throws.
     ///
-    /// Closures of other callers may share the commit. Their errors do not affect this closure, but a passing error of
-    /// the commit (`SQLError.isPassing`) fails all of them.
+    /// Closures of other callers may share the commit. Their errors do not affect this closure, but an error of the
+    /// commit, such as a full disk, fails all of them.
     @discardableResult
     package func write<T: Sendable>(_ body: @escaping @Sendable (Connection) throws -> T) async throws -> T {
         try await writeThenRead { connection in
@@ -90,7 +82,7 @@ package final class Database: Sendable {
     package var waitingWrites: Int { writes.count }
 
     /// The number of closures that the writer has run.
-    package var performedWrites: Int { state.performedWrites }
+    package var performedWrites: Int { writes.performed.load(ordering: .relaxed) }
 
     /// Performs all submitted writes, closes the database, and waits for the end of both.
     ///

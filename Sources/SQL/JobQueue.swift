@@ -1,4 +1,5 @@
 import Base
+import Synchronization
 
 /// The closures that wait for the writer, in the order of arrival.
 final class JobQueue: Sendable {
@@ -24,6 +25,8 @@ final class JobQueue: Sendable {
     }
 
     private let state = Monitor(State())
+    /// The number of jobs that the writer has run.
+    let performed = Atomic(0)
 
     /// Adds a job, unless the queue is closed.
     ///

@@ -31,7 +31,7 @@ extension Database {
             guard try copy.run("SELECT 1 FROM \(table.name) LIMIT 1") == nil else {
                 throw SQLError(.unknownSchema, "the database is not empty: it has rows in \(table.name)")
             }
-            let statement = try file.statement("SELECT \(table.list) FROM \(table.name)")
+            let statement = try SQLiteStatement("SELECT \(table.list) FROM \(table.name)", on: file)
             try copy.fill(table.name, table.columns.map(\.name)) { put throws(SQLError) in
                 try statement.run([], on: file) { row throws(SQLError) in
                     try put(table.columns.enumerated().map { row.value($0, $1.type) })
@@ -73,7 +73,8 @@ extension Database {
         try file.execute("BEGIN")
         for table in try file.tables() {
             let places = table.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-            let insertion = try file.statement("INSERT INTO \(table.name) (\(table.list)) VALUES (\(places))")
+            let insertion = try SQLiteStatement(
+                "INSERT INTO \(table.name) (\(table.list)) VALUES (\(places))", on: file)
             try copy.read(table.name, table.columns) { row throws(SQLError) in
                 try insertion.run(row, on: file) { _ throws(SQLError) in true }
             }
@@ -125,21 +126,6 @@ extension SQLiteConnection {
             }
         }
         return tables
-    }
-
-    /// A statement whose text contains names of this program's tables and columns.
-    fileprivate func statement(_ text: String) throws(SQLError) -> SQLiteStatement {
-        try SQLiteStatement(text: text, on: self)
-    }
-
-    /// The last number that a table has assigned.
-    fileprivate func lastNumber(of table: String) throws(SQLError) -> Int64 {
-        var last: Int64 = 0
-        try forEach("SELECT seq FROM sqlite_sequence WHERE name = ?1", table) { row throws(SQLError) in
-            last = row.integer(0)
-            return false
-        }
-        return last
     }
 
     fileprivate func note(lastNumber: Int64, of table: String) throws(SQLError) {

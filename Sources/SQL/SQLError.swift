@@ -61,9 +61,6 @@ package struct SQLError: Error, Sendable, Hashable, CustomStringConvertible {
 
     package var isInterrupted: Bool { code == .interrupted }
 
-    /// Nothing was changed, and a retry may succeed.
-    package var isPassing: Bool { isFull || isBusy || code == .unreachable }
-
     package var description: String {
         switch code {
         case .sqlite(SQLITE_CANTOPEN): message  // Names the file.

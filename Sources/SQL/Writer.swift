@@ -2,8 +2,6 @@ import Synchronization
 
 /// The part of an engine that runs closures that write, on one thread.
 protocol Writer {
-    var state: WriterState { get }
-
     /// The idle time before ``rest()``; `nil` if there is nothing to do then.
     var patience: Duration? { get }
 
@@ -26,7 +24,7 @@ extension Writer {
         while true {
             switch queue.take(atMost: groupLimit, patience: patience) {
             case .jobs(let jobs):
-                state.count(jobs.count)
+                queue.performed.add(jobs.count, ordering: .relaxed)
                 perform(jobs)
             case .nothing: rest()
             case .closed: return end()
@@ -45,14 +43,4 @@ package struct Commit: Sendable {
     package var logBytes = 0
     /// The number of round trips to PostgreSQL.
     package var roundTrips = 0
-}
-
-/// Counters of the writer, readable from any thread.
-final class WriterState: Sendable {
-    private let performed = Atomic(0)
-
-    /// The number of closures run.
-    var performedWrites: Int { performed.load(ordering: .relaxed) }
-
-    func count(_ jobs: Int) { performed.add(jobs, ordering: .relaxed) }
 }

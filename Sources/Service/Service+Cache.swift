@@ -13,10 +13,6 @@ extension Service {
     ///
     /// - Parameter url: Removes only responses of tasks with this URL.
     package func emptyCache(of app: AppID, url: ParsedURL?) async throws {
-        while true {
-            let (hasMore, aftermath) = try await store.cache.empty(of: app, url: url?.text, at: clock.now)
-            outlet.handle(aftermath)
-            if !hasMore { return }
-        }
+        try await repeatStep { try await store.cache.empty(of: app, url: url?.text, at: clock.now) }
     }
 }

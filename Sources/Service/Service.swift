@@ -2,7 +2,6 @@ package import Base
 import Buckets
 import Core
 import Files
-import Glibc
 package import Store
 import TransferEngine
 package import Transfers
@@ -99,13 +98,6 @@ package final class Service: Sendable {
         unfinishedCancellations = Doorbell(clock: clock)
         let storeMeters = StoreMeters(metrics)
         self.storeMeters = storeMeters
-        store = try Store(
-            location, profile: NodeProfile(settings, startedAt: startedAt), sealer: sealer,
-            policies: Store.Policies(
-                contentRetention: settings.contentRetention,
-                unacknowledgedRetention: settings.unacknowledgedRetention, cacheCapacity: settings.cacheCapacity,
-                presence: { attendance.presence(of: $0) }),
-            log: log, onCommit: { storeMeters.count($0) }, onFatalError: onFatalError)
         let inbox = Inbox<Scheduler.Message>(clock: clock)
         let room = DiskRoom(floor: settings.freeDiskFloor, clock: clock)
         engine = try TransferEngine(
@@ -116,6 +108,13 @@ package final class Service: Sendable {
         folder = DataFolder(path: settings.dataFolder, disk: engine.disk)
         conditions = CurrentConditions(clock: clock)
         let live = LiveTransfers(engine: engine, clock: clock)
+        store = try Store(
+            location, profile: NodeProfile(settings, startedAt: startedAt), sealer: sealer,
+            policies: Store.Policies(
+                contentRetention: settings.contentRetention,
+                unacknowledgedRetention: settings.unacknowledgedRetention, cacheCapacity: settings.cacheCapacity,
+                attempt: { live.attempt($0) }, presence: { attendance.presence(of: $0) }),
+            log: log, onCommit: { storeMeters.count($0) }, onFatalError: onFatalError)
         nodes = Nodes(isShared: store.node != nil, clock: clock, metrics)
         outlet = Outlet(
             inbox: inbox, attendance: attendance, transfers: live, meters: TransferMeters(metrics), clock: clock,
@@ -173,12 +172,7 @@ package final class Service: Sendable {
                 "the previous process crashed", ("suspects", recovered.suspects), ("failed", recovered.failed))
         }
         outlet.handle(aftermath)
-        var hasMore = true
-        while hasMore {
-            let strays = try await store.nodes.recoverStrays(at: clock.now)
-            outlet.handle(strays.aftermath)
-            hasMore = strays.hasMore
-        }
+        try await repeatStep { try await store.nodes.recoverStrays(at: clock.now) }
         for file in recovered.useless { try await folder.remove(file, durably: true) }
         outlet.handle(try await store.apps.cancelForbiddenTasks(at: clock.now))
         try await folder.disk.measure(room, folder.path)
@@ -208,6 +202,15 @@ package final class Service: Sendable {
                     group.addTask { await self.copyArrivals() }
                 }
             }
+        }
+    }
+
+    /// Repeats a step of the store until nothing is left for it.
+    func repeatStep(_ step: () async throws -> (hasMore: Bool, aftermath: Aftermath)) async throws {
+        while true {
+            let (hasMore, aftermath) = try await step()
+            outlet.handle(aftermath)
+            if !hasMore { return }
         }
     }
 

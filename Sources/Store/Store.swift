@@ -26,11 +26,15 @@ package final class Store: Sendable {
         package var cacheCapacity: Int64
         /// The presence in a session, which the service keeps in memory.
         package var presence: @Sendable (SessionID) -> Presence
+        /// The attempt in flight of a task, if this node transfers it.
+        package var attempt: @Sendable (TaskID) -> LiveState.Attempt?
 
         package init(
             contentRetention: Duration, unacknowledgedRetention: Duration, cacheCapacity: Int64 = 10 << 30,
+            attempt: @escaping @Sendable (TaskID) -> LiveState.Attempt? = { _ in nil },
             presence: @escaping @Sendable (SessionID) -> Presence
         ) {
+            self.attempt = attempt
             self.contentRetention = contentRetention
             self.unacknowledgedRetention = unacknowledgedRetention
             self.cacheCapacity = cacheCapacity
@@ -111,8 +115,6 @@ package final class Store: Sendable {
     package func readers(of owner: Int64) -> any TaskExecutor { database.readers(for: .requests).turns(of: owner) }
 
     package func close() { database.close() }
-
-    package func backup(to path: String) async throws { try await database.backup(to: path) }
 
     /// The number of writes performed for all callers, the janitor included.
     package var performedWrites: Int { database.performedWrites }

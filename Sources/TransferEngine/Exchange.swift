@@ -184,12 +184,7 @@ extension Exchange {
             ?? remote.flatMap { address in
                 metrics.remotePort.flatMap { UInt16(exactly: $0) }.map { (address, $0) }
             }
-        let name =
-            switch known {
-            case (.v4, let port)?: known.map { "\($0.address):\(port)" }
-            case (.v6, let port)?: known.map { "[\($0.address)]:\(port)" }
-            case nil: nil as String?
-            }
+        let name = known.map { "\($0.address.description.bracketed):\($0.port)" }
         guard let proxy = request.proxy else { return name ?? url.hostAndPort }
         return "the proxy \(name ?? proxy.host)"
     }

@@ -1,5 +1,6 @@
 import CCurl
 import Core
+import Formats
 import Glibc
 
 /// The translation of a request into libcurl options, and of callback contexts into exchanges.
@@ -129,7 +130,7 @@ extension Exchange {
             case .socks5: CURLPROXY_SOCKS5
             case .socks5h: CURLPROXY_SOCKS5_HOSTNAME
             }
-        try easy.set(CURLOPT_PROXY, proxy.bracketedHost)
+        try easy.set(CURLOPT_PROXY, proxy.host.bracketed)
         easy.set(CURLOPT_PROXYTYPE, Int(type.rawValue))
         easy.set(CURLOPT_PROXYPORT, Int(proxy.port))
         try easy.set(CURLOPT_NOPROXY, "")
@@ -193,24 +194,12 @@ extension Exchange {
 
     /// Whether method and header fields are valid in a request and cannot change its framing.
     static func isSendable(_ request: ExchangeRequest) -> Bool {
-        func isToken(_ text: String) -> Bool {
-            !text.isEmpty
-                && text.utf8.allSatisfy { byte in
-                    switch byte {
-                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                    default: Array("!#$%&'*+-.^_`|~".utf8).contains(byte)
-                    }
-                }
-        }
+        func isToken(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy(Bytes.isToken) }
         guard isToken(request.method), request.method != "CONNECT" else { return false }
         return request.headers.fields.allSatisfy { field in
             isToken(field.name) && field.value.utf8.allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D }
         }
     }
-}
-
-extension ProxySettings {
-    var bracketedHost: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host }
 }
 
 // MARK: - Callbacks

@@ -104,9 +104,7 @@ extension TransferLoop {
             fail(exchange, .egressDenied)
             return false
         }
-        let list = addresses.map { address in
-            if case .v6 = address { "[\(address)]" } else { address.description }
-        }
+        let list = addresses.map(\.description.bracketed)
         // "+": libcurl discards the entry after a minute.
         exchange.pins.append("+\(host):\(port):\(list.joined(separator: ","))")
         return true

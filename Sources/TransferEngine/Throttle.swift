@@ -1,3 +1,5 @@
+import Core
+
 /// Limits a direction of one exchange to a number of bytes per second.
 ///
 /// A debt: bytes add to it, time reduces it. A tenth of a second's worth may be borrowed, so that the loop's precision
@@ -44,11 +46,6 @@ struct Throttle {
 }
 
 extension Int64 {
-    func addingSaturated(_ other: Int64) -> Int64 {
-        let (sum, overflow) = addingReportingOverflow(other)
-        return overflow ? (other < 0 ? .min : .max) : sum
-    }
-
     func multipliedSaturated(_ other: Int64) -> Int64 {
         let (product, overflow) = multipliedReportingOverflow(by: other)
         return overflow ? ((self < 0) == (other < 0) ? .max : .min) : product

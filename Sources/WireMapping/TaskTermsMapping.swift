@@ -1,4 +1,5 @@
-package import Core
+import Core
+package import Formats
 package import Wire
 
 // Each term occurs here twice, for reading and for writing.

@@ -4,6 +4,7 @@ import Core
 import Glibc
 import SQL
 import Store
+import TransferEngine
 
 /// The settings of `urlsessiond serve`, checked as a whole.
 struct Configuration {
@@ -61,7 +62,9 @@ struct Configuration {
     static let standardListen = Address(host: "127.0.0.1", port: 8080)
 
     /// Ranges that `--dev` adds, for a developer's origins and receivers.
-    private static let developmentEgress = ["127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"]
+    private static let developmentEgress = [
+        "127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7",
+    ]
 
     init(arguments: [String], environment: [String: String]) throws(Faults) {
         var values = SettingValues(arguments: arguments, environment: environment)
@@ -208,8 +211,9 @@ struct Configuration {
         if address?.isUnspecified == true, values.text("public-url") == nil {
             values.fault("public-url", "is required when listening on \(listen.host): webhooks contain its URLs")
         }
-        if let url = values.text("public-url"), !(url.hasPrefix("http://") || url.hasPrefix("https://")) {
-            values.fault("public-url", "is an http or https URL")
+        if let url = values.text("public-url"), !isBase(url) {
+            values.fault(
+                "public-url", "is an http or https URL without user, query and fragment: paths are appended to it")
         }
         if let timeout = values.duration("webhook-timeout"), timeout < .milliseconds(1) {
             values.fault("webhook-timeout", "must be longer than 0")
@@ -217,6 +221,11 @@ struct Configuration {
         if (values.text("tls-certificate") == nil) != (values.text("tls-key") == nil) {
             values.fault("tls-certificate", "is given only together with tls-key")
         }
+    }
+
+    /// Whether a path can be appended to the URL.
+    private static func isBase(_ url: String) -> Bool {
+        (try? ParsedURL(url)) != nil && !url.utf8.contains { "?#".utf8.contains($0) }
     }
 
     /// All buckets, by the names of their profiles.

@@ -8,32 +8,32 @@ import Transfers
 enum Development {
     private static let key = "dev"
 
-    /// The app `dev`, created on the first start, with 32 zero bytes as webhook secret.
-    static func app(of service: Service) async throws -> AppID {
+    /// The key `dev`, valid while its record exists.
+    static let literalKey = APISettings.LiteralKey(hash: Digest.of(Array(key.utf8)), keyIdentifier: key)
+
+    /// Creates the app `dev` and its key if they are missing, the app with 32 zero bytes as webhook secret.
+    static func prepare(_ service: Service) async throws {
         do {
-            return try await service.app(identifier: key).id
-        } catch DomainError.notFound {
-            return try await make(in: service)
+            try await make(in: service)
+        } catch {
+            // Another node, which started at the same time, may have created both.
+            guard try await service.key(key) != nil else { throw error }
         }
     }
 
-    private static func make(in service: Service) async throws -> AppID {
+    private static func make(in service: Service) async throws {
+        guard try await service.key(key) == nil else { return }
+        var record = KeyRecord(
+            app: AppID(0), keyIdentifier: key, hash: literalKey.hash, scopes: Scope.allCases,
+            createdAt: service.clock.now, expiresAt: nil)
         do {
-            let now = service.clock.now
-            let record = KeyRecord(
-                app: AppID(0), keyIdentifier: key, hash: Digest.of(Array(key.utf8)), scopes: Scope.allCases,
-                createdAt: now, expiresAt: nil)
-            return try await service.createApp(
+            _ = try await service.createApp(
                 identifier: key, webhook: WebhookSettings(), backgroundRefreshStatus: .available, limits: AppLimits(),
-                key: record, webhookSecret: [UInt8](repeating: 0, count: 32), recording: nil
-            ).id
+                key: record, webhookSecret: [UInt8](repeating: 0, count: 32), recording: nil)
         } catch DomainError.appExists {
-            // Another node, which started at the same time, has created the app.
-            return try await service.app(identifier: key).id
+            // Only the key was revoked.
+            record.app = try await service.app(identifier: key).id
+            try await service.addKey(record, recording: nil)
         }
-    }
-
-    static func key(of app: AppID) -> APISettings.LiteralKey {
-        APISettings.LiteralKey(hash: Digest.of(Array(key.utf8)), app: app, keyIdentifier: key)
     }
 }

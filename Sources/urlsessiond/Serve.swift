@@ -72,10 +72,9 @@ struct Serve {
                 text: "\(configuration.masterKeyFile) is another key, and \(StartupKeys.remedy(configuration))")
         }
         let launches = try makeLaunches(service, egress, metrics, publicURL: publicURL(port: listener.port))
-        let development = configuration.isDevelopment ? try await Development.app(of: service) : nil
+        if configuration.isDevelopment { try await Development.prepare(service) }
         let api = APIServer(
-            settings: apiSettings(keys, development), service: service, launches: launches,
-            metrics: metrics, log: log)
+            settings: apiSettings(keys), service: service, launches: launches, metrics: metrics, log: log)
         let (end, hangup) = try listenForSignals()
         let router = configuration.roles.contains(.api) ? api.router : api.ownRouter
         let server = try start(api, on: listener, router, Self.certificate(configuration))
@@ -191,7 +190,7 @@ struct Serve {
             carryOut: { service.outlet.handle($0) })
     }
 
-    private func apiSettings(_ keys: StartupKeys, _ development: AppID?) -> APISettings {
+    private func apiSettings(_ keys: StartupKeys) -> APISettings {
         var settings = APISettings(
             adminKeyHash: Digest.of(Array(keys.adminKey.utf8)),
             cursorKey: HMAC.sha256(key: keys.masterKey, message: Array("cursors".utf8)))
@@ -199,7 +198,7 @@ struct Serve {
         settings.corsOrigins = configuration.corsOrigins
         settings.servesPage = configuration.servesPage
         settings.rateLimit = configuration.rateLimit
-        if let development { settings.literalKeys = [Development.key(of: development)] }
+        if configuration.isDevelopment { settings.literalKeys = [Development.literalKey] }
         return settings
     }
 
@@ -298,8 +297,8 @@ struct Serve {
         Systemd.notify("STOPPING=1")
         let limit = configuration.shutdownTimeout
         await service.drain(within: limit / 2)
-        await server.stop(within: limit / 4)
-        await metricsServer?.stop(within: .milliseconds(200))
+        await server.stop(within: limit / 4, sending: limit / 8)
+        await metricsServer?.stop(within: limit / 16, sending: limit / 16)
     }
 
     /// How long the process waits, at its end, for the last log lines to be written.

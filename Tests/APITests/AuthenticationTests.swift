@@ -95,6 +95,17 @@ import Testing
         }
     }
 
+    @Test(arguments: ["/v1/apps/dev/keys/first", "/v1/apps/dev"])
+    func `A literal key is valid while its record exists`(_ deleted: String) async throws {
+        try await ServedAPI.run { api async throws in
+            #expect(try await api.dev.get("/v1/app").status == 200)
+            #expect(try await api.admin.delete(deleted).status == 204)
+            for path in ["/v1/app", "/v1/sessions"] {
+                #expect(try await api.dev.get(path).code == "unauthorized", "\(path)")
+            }
+        }
+    }
+
     @Test func `A client can read the identifier of its key`() {
         let made = APIKey.make()
         #expect(APIKey.identifier(in: made.key) == made.keyIdentifier)

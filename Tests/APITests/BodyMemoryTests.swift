@@ -1,5 +1,6 @@
 import Base
 import Core
+import HTTPServer
 import TestSupport
 import Testing
 
@@ -110,6 +111,12 @@ import Testing
             }
             #expect(try await status == 408)
         }
+    }
+
+    @Test func `The deadline of a body is earlier than the end of a silent connection`() {
+        let settings = APISettings(adminKeyHash: [], cursorKey: [])
+        // libmicrohttpd's clock has seconds, and deadlines are checked four times a second.
+        #expect(ServerLimits().inactivity >= settings.bodyDeadline + .seconds(2))
     }
 
     @Test func `A caller may hold at most as much as it leaves for others`() {

@@ -112,6 +112,23 @@ import Testing
         }
     }
 
+    @Test func `A held read of a session that is replaced ends at once, with the position of its successor`()
+        async throws
+    {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            _ = try await api.dev.post("/v1/sessions/s/invalidate-and-cancel")
+            let poll = try await api.dev.begin("GET", "/v1/sessions/s/events?after=1&wait=60")
+            try await eventually("the read attaches") {
+                try await api.dev.get("/v1/sessions/s").json["attachment"]["kind"].string == "wait"
+            }
+            #expect(try await api.session().status == 201)
+            let answer = try await poll.answer()
+            #expect(answer.status == 409 && answer.code == "cursor-invalid")
+            #expect(answer.json["incarnation"].int == 2 && answer.json["lastSeq"].int == 0)
+        }
+    }
+
     @Test func `A client that disconnects is no longer attached`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()

@@ -61,7 +61,7 @@ final class RouteFixture: Sendable {
             onFatalError: { preconditionFailure("\($0)") })
         try await service.prepare()
         let key = KeyRecord(
-            app: AppID(0), keyIdentifier: "first", hash: RandomBytes.make(32), scopes: Core.Scope.allCases,
+            app: AppID(0), keyIdentifier: "first", hash: Digest.of(Array("dev".utf8)), scopes: Core.Scope.allCases,
             createdAt: service.clock.now, expiresAt: nil)
         let app = try await service.createApp(
             identifier: "dev", webhook: WebhookSettings(), backgroundRefreshStatus: .available,
@@ -70,7 +70,7 @@ final class RouteFixture: Sendable {
         var api = APISettings(
             adminKeyHash: Digest.of(Array("admin".utf8)),
             cursorKey: RandomBytes.make(32))
-        api.literalKeys = [.init(hash: Digest.of(Array("dev".utf8)), app: app.id, keyIdentifier: "dev")]
+        api.literalKeys = [.init(hash: key.hash, keyIdentifier: key.keyIdentifier)]
         let launches = try Launches(
             store: service.store,
             settings: LaunchSettings(

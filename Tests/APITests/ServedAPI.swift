@@ -43,15 +43,15 @@ struct ServedAPI: Sendable {
             bell: service.outlet.launches, clock: .system, log: .none, metrics: metrics,
             carryOut: { service.outlet.handle($0) })
         let key = KeyRecord(
-            app: AppID(0), keyIdentifier: "first", hash: RandomBytes.make(32), scopes: Scope.allCases,
+            app: AppID(0), keyIdentifier: "first", hash: Digest.of(Array("dev".utf8)), scopes: Scope.allCases,
             createdAt: service.clock.now, expiresAt: nil)
-        let app = try await service.createApp(
+        _ = try await service.createApp(
             identifier: "dev", webhook: WebhookSettings(), backgroundRefreshStatus: .available, limits: AppLimits(),
             key: key, webhookSecret: RandomBytes.make(32), recording: nil)
         var api = APISettings(
             adminKeyHash: Digest.of(Array("admin".utf8)),
             cursorKey: RandomBytes.make(32))
-        api.literalKeys = [.init(hash: Digest.of(Array("dev".utf8)), app: app.id, keyIdentifier: "dev")]
+        api.literalKeys = [.init(hash: key.hash, keyIdentifier: key.keyIdentifier)]
         configure(&api)
         let server = APIServer(settings: api, service: service, launches: launches, metrics: metrics, log: .none)
         let http = try HTTPServer.start(

@@ -71,7 +71,7 @@ import Testing
         arguments: [
             (part, .append(at: 50)),
             (replacing("Content-Length", nil), .append(at: 50)),
-            (replacing("ETag", nil), .append(at: 50)),
+            (replacing("ETag", nil), .askAgainFromZero(.validatorChanged)),
             (replacing("ETag", "\"b\""), .askAgainFromZero(.validatorChanged)),
             (replacing("ETag", "W/\"a\""), .askAgainFromZero(.validatorChanged)),
             (replacing("Content-Length", "20"), .askAgainFromZero(.lengthMismatch)),
@@ -87,7 +87,7 @@ import Testing
             (part + [("Content-Encoding", "gzip")], .askAgainFromZero(.contentCoded)),
             (part + [("Content-Type", "multipart/byteranges; boundary=x")], .askAgainFromZero(.multipart)),
             (
-                [("Content-Range", "bytes 20-99/100"), ("Content-Length", "80")],
+                [("Content-Range", "bytes 20-99/100"), ("Content-Length", "80"), ("ETag", "\"a\"")],
                 .append(at: 20)
             ),
         ] as [([(String, String)], ResumeVerdict)])
@@ -99,10 +99,32 @@ import Testing
         let unknown = Self.point(total: nil)
         for range in ["bytes 50-99/*", "bytes 50-99/100"] {
             #expect(
-                ResumeVerdict.judge(head: head(206, [("Content-Range", range)]), resuming: unknown) == .append(at: 50))
+                ResumeVerdict.judge(head: head(206, [("Content-Range", range), ("ETag", "\"a\"")]), resuming: unknown)
+                    == .append(at: 50))
         }
         let short = head(206, [("Content-Range", "bytes 0-49/*")])
         #expect(ResumeVerdict.judge(head: short, resuming: unknown) == .askAgainFromZero(.contentRangeMismatch))
+    }
+
+    @Test func `A part without the date of the content is no proof of its version`() {
+        var point = Self.point()
+        (point.entityTag, point.lastModified) = (nil, "Mon, 30 Nov 2026 00:00:00 GMT")
+        point.lastModifiedIsStrong = true
+        let part = Self.replacing("ETag", nil)
+        #expect(ResumeVerdict.judge(head: head(206, part), resuming: point) == .askAgainFromZero(.validatorChanged))
+        let dated = head(206, part + [("Last-Modified", "Mon, 30 Nov 2026 00:00:00 GMT")])
+        #expect(ResumeVerdict.judge(head: dated, resuming: point) == .append(at: 50))
+    }
+
+    @Test func `A 206 says where its bytes end`() {
+        func end(_ range: String, status: Int = 206, _ verdict: ResumeVerdict) -> Int64? {
+            verdict.end(of: head(status, [("Content-Range", range)]))
+        }
+        #expect(end("bytes 50-99/100", .append(at: 50)) == 100)
+        #expect(end("bytes 50-99/*", .append(at: 0)) == 50, "the app's own range")
+        #expect(end("bytes 0-9223372036854775807/*", .append(at: 5)) == .max)
+        #expect(end("bytes 50-99/100", status: 200, .append(at: 50)) == nil)
+        #expect(end("bytes 50-99/100", .restartWithThisBody) == nil)
     }
 
     @Test func `A changed date is another version`() {

@@ -1,3 +1,4 @@
+import Formats
 import Testing
 
 import struct TestSupport.SeededGenerator
@@ -10,8 +11,8 @@ import struct TestSupport.SeededGenerator
         String(repeating: "a/", count: 64) + "a",
     ])
     func `A path that leaves its folder or has no name is refused`(_ path: String) {
-        #expect(SetPath.violation(in: path) != nil)
-        #expect(SetPath.violation(in: "a/b..c/é") == nil)
+        #expect(TextRule.setPath.violation(in: path) != nil)
+        #expect(TextRule.setPath.violation(in: "a/b..c/é") == nil)
     }
 
     @Test(

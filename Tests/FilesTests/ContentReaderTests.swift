@@ -13,14 +13,14 @@ import Testing
 
     init() throws { disk = try DiskQueue(threads: 2) }
 
-    private func pieces(of length: Int) -> ContentReader.Pieces {
+    private func pieces(of length: Int) -> PieceDigests {
         let values = stride(from: 0, to: bytes.count, by: length).map {
             Digest.of(Array(bytes[$0..<min(bytes.count, $0 + length)]), .md5).hexadecimal
         }
-        return ContentReader.Pieces(length: Int64(length), algorithm: .md5, values: values)
+        return PieceDigests(length: Int64(length), algorithm: .md5, values: values)
     }
 
-    private func reader(_ pieces: ContentReader.Pieces?) -> ContentReader {
+    private func reader(_ pieces: PieceDigests?) -> ContentReader {
         ContentReader(folder.file("a"), disk, total: Int64(bytes.count), [.sha256, .md5], pieces)
     }
 
@@ -58,7 +58,7 @@ import Testing
     @Test
     func `A missing piece digest and a short file are reported`() async throws {
         try write(bytes, at: 0)
-        let few = ContentReader.Pieces(
+        let few = PieceDigests(
             length: 3_000_000, algorithm: .md5, values: pieces(of: 3_000_000).values.dropLast())
         #expect(try await reader(few).read(to: 10_000_000) == 9_000_000..<10_000_000)
         let long = ContentReader(folder.file("a"), disk, total: 20_000_000, [.sha256], nil)

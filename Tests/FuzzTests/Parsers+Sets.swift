@@ -32,7 +32,7 @@ func checkExpansion(_ bytes: [UInt8]) throws {
         try hold(url.origin == "https://hub.example:443", "\(next) follows")
     }
     for file in files {
-        try hold(SetPath.violation(in: file.path) == nil, "the path \(file.path)")
+        try hold(TextRule.setPath.violation(in: file.path) == nil, "the path \(file.path)")
         try hold(TextRule.url.violation(in: file.request.url) == nil, "the URL \(file.request.url)")
         try hold(SetFile.inOrder(file.bytesAtRest) == file, "a file changes at rest")
         guard let digest = file.expectedDigest else { continue }

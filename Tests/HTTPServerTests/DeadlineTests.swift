@@ -24,9 +24,14 @@ struct DeadlineTests {
     }
 
     /// Sends `head`, then one byte at a time; returns the status and the time of closing.
-    private func trickle(_ head: String, _ server: HTTPServer) async throws -> (status: Int, milliseconds: Int64) {
+    ///
+    /// - Parameter first: The target of an earlier request on the same connection.
+    private func trickle(
+        _ head: String, after first: String? = nil, _ server: HTTPServer
+    ) async throws -> (status: Int, milliseconds: Int64) {
         try await onThread {
             let client = try RawClient(server.port)
+            if let first { #expect(try client.exchange("GET", first).status == 200) }
             let start = Clock.system.monotonic()
             try client.send(head)
             while Clock.system.monotonic() - start < 60_000 {
@@ -52,6 +57,20 @@ struct DeadlineTests {
                 #expect(time >= 250 && time < 45_000)
             }
         }
+    }
+
+    @Test func `The head of a later request has the deadline of the first`() async throws {
+        try await withServer(routes, limits: short) { server in
+            let (status, time) = try await trickle("GET /x HTTP/1.1\r\nHost: a\r\nA: ", after: "/x", server)
+            #expect(status == 408)
+            #expect(time >= 250 && time < 20_000, "the time for silence is longer")
+        }
+    }
+
+    @Test func `A silent body reaches its deadline before the library closes the connection`() {
+        let limits = ServerLimits()
+        // The library's clock has seconds, and deadlines are checked four times a second.
+        #expect(limits.inactivity >= limits.bodyDeadline + .seconds(2))
     }
 
     @Test func `A body with a deadline may be slow until then`() async throws {

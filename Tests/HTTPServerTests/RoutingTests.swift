@@ -62,6 +62,38 @@ struct RoutingTests {
         }
     }
 
+    @Test func `A target in absolute form is routed by its path, and its authority replaces Host`() async throws {
+        let show: Route.Handler = { request in
+            text("\(request.headers.all("Host").joined(separator: ",")) \(request.rawTarget)")
+        }
+        try await withServer([Route("GET", "/", show), Route("GET", "/x/{a}", show)]) { server in
+            try await onThread {
+                let client = try RawClient(server.port)
+                #expect(try client.exchange("GET", "http://other:1/x/a%2Fb?c=d").text == "other:1 /x/a%2Fb?c=d")
+                #expect(try client.exchange("GET", "HTTPS://[::1]/x/a").text == "[::1] /x/a")
+                #expect(try client.exchange("GET", "http://other").text == "other /")
+                #expect(try client.exchange("GET", "http://other?c=http://d").text == "other /?c=http://d")
+                #expect(try client.exchange("GET", "/x/a").text == "localhost /x/a")
+                try client.send("GET http://other/x/a HTTP/1.0\r\n\r\n")
+                #expect(try client.answer().text == "other /x/a")
+            }
+        }
+    }
+
+    @Test func `Whitespace around a field's value is not part of it`() async throws {
+        let route = Route("GET", "/x") { request in
+            text(["A", "B", "C"].map { request.headers[$0] ?? "none" }.joined(separator: "|"))
+        }
+        try await withServer([route]) { server in
+            try await onThread {
+                let fields = "A: \t v w \t\r\nB:v\r\nC:   \r\nX-Request-Id: abc \r\n"
+                let answer = try RawClient(server.port).exchange("GET", "/x", fields)
+                #expect(answer.text == "v w|v|")
+                #expect(answer["X-Request-Id"] == "abc")
+            }
+        }
+    }
+
     @Test func `A handler runs on the executor of its route`() async throws {
         let executor = CountingExecutor()
         let routes = [

@@ -45,7 +45,8 @@ struct StopTests {
             let other = try RawClient(server.port)
             #expect(try other.exchange("GET", "/x").text == "x")
             try slow.request("GET", "/slow")
-            #expect(blockingUntil { (try? RawClient(server.port)) == nil }, "the server stops to listen")
+            // The port is open until the handler has ended, so that a health check gets a response.
+            #expect(blockingUntil { (try? RawClient(server.port).exchange("GET", "/x").status) == 503 })
             let refused = try other.exchange("GET", "/x").status
             gate.withLock { $0 = true }
             return (try slow.answer().text, refused)
@@ -57,6 +58,59 @@ struct StopTests {
         let (slow, refused) = try await answers
         #expect(slow == "done")
         #expect(refused == 503)
+        #expect(throws: (any Error).self, "it no longer listens") { try RawClient(server.port) }
+    }
+
+    @Test func `New requests do not prolong the stop`() async throws {
+        let (started, refused, gate) = (Locked(false), Locked(0), Locked(false))
+        let server = try start([
+            Route("GET", "/slow") { _ in
+                started.withLock { $0 = true }
+                _ = await eventually { gate.read() }
+                return text("done")
+            }
+        ])
+        let port = server.port
+        async let slow = onThread { try RawClient(port).exchange("GET", "/slow").text }
+        #expect(await eventually { started.read() })
+        await withTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    try? await onThread {
+                        while try RawClient(port).exchange("GET", "/slow").status == 503 {
+                            refused.withLock { $0 += 1 }
+                        }
+                    }
+                }
+            }
+            group.addTask {
+                _ = await eventually { refused.read() >= 20 }
+                gate.withLock { $0 = true }
+            }
+            let start = ContinuousClock.now
+            await server.stop(within: .seconds(60))
+            #expect(ContinuousClock.now - start < .seconds(30))
+        }
+        #expect(try await slow == "done")
+        #expect(refused.read() >= 20)
+    }
+
+    @Test func `A client that does not read its response is not awaited beyond the limits`() async throws {
+        let server = try start([
+            Route("GET", "/x") { _ in
+                HTTPResponse(status: 200, body: .bytes([UInt8](repeating: 1, count: 32 << 20)))
+            }
+        ])
+        let client = try await onThread {
+            let client = try RawClient(server.port, receiveBuffer: 65_536)
+            try client.request("GET", "/x")
+            _ = try client.head()
+            return Locked(client)
+        }
+        let start = ContinuousClock.now
+        await server.stop(within: .milliseconds(50), sending: .milliseconds(50))
+        #expect(ContinuousClock.now - start < .milliseconds(1900))
+        _ = client
     }
 
     @Test func `A handler that does not end gets a default response, and its stream is cut`() async throws {

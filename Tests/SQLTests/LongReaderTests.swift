@@ -35,11 +35,13 @@ import Testing
         let database = try folder.open()
         for number in 0..<40 { try await database.addLarge("before \(number)") }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await database.backup(to: folder.file("copy.db")) }
+            group.addTask { try Database.copy(of: folder.file("test.db"), to: folder.file("copy.db")) }
             for number in 0..<100 { try await database.addLarge("\(number)") }
             try await group.waitForAll()
         }
-        let names = try await folder.open("copy.db", check: true).names()
+        let copy = try folder.open("copy.db")
+        #expect(try await copy.check() == "ok")
+        let names = try await copy.names()
         // A snapshot: all rows that were written before one of them, and no later ones.
         #expect(names == (0..<40).map { "before \($0)" } + (0..<(names.count - 40)).map { "\($0)" })
         #expect(names.count >= 40)

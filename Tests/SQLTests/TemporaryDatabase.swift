@@ -4,11 +4,10 @@ import TestSupport
 
 extension TemporaryFolder {
     func open(
-        _ name: String = "test.db", readers: Int = 2, migrations: [Migration] = Migration.things, check: Bool = false,
-        log: Log = .none
+        _ name: String = "test.db", readers: Int = 2, migrations: [Migration] = Migration.things, log: Log = .none
     ) throws -> Database {
         try Database.open(
-            path: file(name), readers: readers, migrations: migrations, check: check, log: log,
+            path: file(name), readers: readers, migrations: migrations, log: log,
             onFatalError: { preconditionFailure("\($0)") })
     }
 }
@@ -29,6 +28,11 @@ extension Migration {
 extension Database {
     func names() async throws -> [String] {
         try await read { try $0.all("SELECT name FROM thing ORDER BY id") { $0.text(0) } }
+    }
+
+    /// The first damage that SQLite finds in the file, or `ok`.
+    func check() async throws -> String? {
+        try await read { try $0.first("PRAGMA quick_check(1)") { $0.text(0) } }
     }
 
     func add(_ name: String) async throws {

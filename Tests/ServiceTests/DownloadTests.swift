@@ -56,6 +56,28 @@ struct DownloadTests {
         }
     }
 
+    @Test(arguments: [-5, 5])
+    func `A part that ends before or behind its Content-Range is not the rest of a content`(_ excess: Int) async throws
+    {
+        try await ServiceStage.run { stage in
+            let (size, kept) = (1 << 20, 600_000)
+            let resource = Resource.generated(seed: 1, length: size)
+            let content = Content.bytes(seed: 1, length: size)
+            let head = [
+                "HTTP/1.1 206 Partial Content", "ETag: \(resource.etag ?? "")", "Connection: close",
+                "Content-Range: bytes \(kept)-\(size - 1)/\(size)", "", "",
+            ]
+            let part = Array(head.joined(separator: "\r\n").utf8) + (content + [1, 2, 3, 4, 5])[kept..<size + excess]
+            stage.origin.serve("/a", resource, turns: [[.cut(after: kept)], [.raw(part)]])
+            let task = try await stage.create(stage.order("/a"), in: try await stage.session())[0]
+            let done = try await stage.completed(task)
+            #expect(done.outcome == .succeeded)
+            #expect(try await stage.bytes(done) == content)
+            let ranges = stage.origin.requests("/a").map { $0.fields["Range"] }
+            #expect(ranges == [nil, "bytes=\(kept)-", excess < 0 ? "bytes=\(size + excess)-" : nil])
+        }
+    }
+
     @Test
     func `A resumed part counts as the 200 that it continues, and its digest is checked`() async throws {
         try await ServiceStage.run { stage in
@@ -135,6 +157,23 @@ struct DownloadTests {
             try await stage.waitForNoPartialFiles()
             #expect(try await stage.events(session).map(\.kind) == [.didFinishCollectingMetrics, .didComplete])
             try await eventually { await stage.service.scheduler.isIdle }
+        }
+    }
+
+    @Test
+    func `A cancelled transfer counts as an attempt, with its response and its bytes`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: 1 << 20), always: [.holdBody(after: 300_000, Gate())])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await stage.received(300_000, of: task)
+            let result = try #require(try await stage.service.command(.cancel(reason: nil), task: task.id).result)
+            #expect(result.response?.statusCode == 200)
+            #expect(result.progress.countOfBytesReceived == 300_000)
+            #expect(result.progress.attempts.attempts == 1)
+            #expect(result.progress.lastAttempt?.error?.code == .cancelled)
+            #expect(try await stage.service.session("s", app: stage.app).countOfBytesReceived == 300_000)
         }
     }
 

@@ -206,9 +206,8 @@ struct JudgeTests {
     func `A retriable status waits, and is the result when no attempt is left`() throws {
         let busy = result(.complete, 503, [("Retry-After", "20")])
         let (judgement, progress) = judge(try transfer(), busy)
-        guard case .retry(let at, false, let pause) = judgement else { throw Unexpected() }
+        guard case .retry(let at, false) = judgement else { throw Unexpected() }
         #expect(at == now + .seconds(20))
-        #expect(pause == .seconds(20))
         #expect(progress.attempts.statusAttempts == 1)
         #expect(progress.lastAttempt?.statusCode == 503)
         var last = try transfer()
@@ -238,7 +237,7 @@ struct JudgeTests {
         let head = [("ETag", "\"v\""), ("Content-Length", "1000")]
         let cut = result(.failed(.shortBody), 200, head, .file(path: "p", length: 400))
         let (judgement, progress) = judge(try transfer(), cut)
-        guard case .retry(_, false, nil) = judgement else { throw Unexpected() }
+        guard case .retry(_, false) = judgement else { throw Unexpected() }
         #expect(progress.kept.point?.offset == 400)
         #expect(progress.kept.point?.entityTag == "\"v\"")
         #expect(progress.lastAttempt?.error?.code == .networkConnectionLost)
@@ -248,7 +247,7 @@ struct JudgeTests {
         #expect(fresh.kept == .none)
         let offline = result(.failed(.noConnectivity), nil, [], .none)
         let (waiting, kept) = judge(try transfer(resuming: 300), offline)
-        guard case .retry(_, true, _) = waiting else { throw Unexpected() }
+        guard case .retry(_, true) = waiting else { throw Unexpected() }
         #expect(kept.kept.point?.offset == 300)
     }
 
@@ -386,6 +385,27 @@ struct JudgeTests {
     }
 
     @Test
+    func `Stored credentials that were refused count`() throws {
+        var transfer = try transfer()
+        let space = ProtectionSpace(
+            host: "a.example", port: 443, scheme: "https", realm: "b", authenticationMethod: .basic)
+        func known(_ id: String) -> KnownCredential {
+            KnownCredential(
+                credentialId: id, space: space, credential: Credential(user: id, password: "p"), createdAt: now)
+        }
+        let answer = result(.complete, 401, [("WWW-Authenticate", "Basic realm=\"b\"")])
+        transfer.attempt.access.stored = [known("one"), known("two")]
+        transfer.attempt.access.credential = known("one").credential
+        let (first, progress) = judge(transfer, answer)
+        guard case .send(.authenticate) = first else { throw Unexpected() }
+        #expect(progress.credentialsTried == ["one", "two"])
+        transfer.progress = progress
+        transfer.attempt.access.credential = known("two").credential
+        guard case .ask(let question) = judge(transfer, answer).0 else { throw Unexpected() }
+        #expect(question.previousFailureCount == 2)
+    }
+
+    @Test
     func `An untrusted server becomes a question with its key, a wrong pin never does`() throws {
         let untrusted = result(.failed(.certificateUntrusted), nil, [], .none) { $0.serverPublicKey = "sha256/k" }
         guard case .ask(let question) = judge(try transfer(), untrusted).0 else { throw Unexpected() }
@@ -448,7 +468,7 @@ struct JudgeTests {
     func `A postponed host look-up costs no attempt, and the bytes are kept`() throws {
         let transfer = try transfer(resuming: 500)
         let (judgement, progress) = judge(transfer, result(.failed(.nameNotAsked), nil, [], .none))
-        guard case .retry(let at, let waitsForConnectivity, nil) = judgement else {
+        guard case .retry(let at, let waitsForConnectivity) = judgement else {
             Issue.record("\(judgement)")
             return
         }

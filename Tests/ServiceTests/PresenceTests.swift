@@ -117,6 +117,25 @@ struct PresenceTests {
     }
 
     @Test
+    func `A wait on a task ends with the deletion of its session`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            try await stage.create(stage.order("/a", suspended: true), in: session)
+            let deadline = stage.service.clock.monotonic() + 60_000
+            let hub = stage.service.hub
+            async let end = stage.service.waitForTask(
+                1, in: session.id, newerThan: nil, until: deadline, isGone: { false })
+            try await eventually("it waits") { !hub.tasks.keys.isEmpty }
+            _ = try await stage.service.deleteSession(session.id)
+            do {
+                _ = try await end
+                Issue.record("the task is still there")
+            } catch DomainError.notFound {}
+            #expect(stage.service.clock.monotonic() < deadline - 20_000)
+        }
+    }
+
+    @Test
     func `A feed reports progress, and nothing after the end`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()

@@ -427,6 +427,40 @@ struct SchedulingTests {
     }
 
     @Test
+    func `A credential of an answer replaces the field of the request`() async throws {
+        try await ServiceStage.run(webhook: "https://app.example/hook") { stage in
+            let session = try await stage.session()
+            let answer = Credential(user: "u", password: "p")
+            stage.origin.serve(
+                "/a", .text("x"), always: [.demand(authorization: "Basic dTpw", challenge: "Basic realm=\"r\"")])
+            let task = try await stage.create(
+                stage.order("/a") { $0.request.headers.append("Authorization", "Basic b2xkOm9sZA==") }, in: session)[0]
+            _ = try await stage.task(task, reaches: .awaitingAnswer)
+            guard case .question(let question)? = try await stage.events(session).last?.payload else {
+                throw Unexpected()
+            }
+            _ = try await stage.service.answer(
+                question.questionId, app: stage.app, with: Answer(disposition: .useCredential, credential: answer))
+            #expect(try await stage.completed(task).outcome == .succeeded)
+            #expect(stage.origin.requests.map { $0.fields["Authorization"] } == ["Basic b2xkOm9sZA==", "Basic dTpw"])
+        }
+    }
+
+    @Test
+    func `A client that has just left can still answer a challenge`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let challenge = Misbehaviour.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")])
+            stage.origin.serve("/a", .text("x"), turns: [[challenge], [challenge]])
+            let unattended = try await stage.create(stage.order("/a"), in: session)[0]
+            #expect(try await stage.completed(unattended).outcome == .httpError)
+            try await stage.service.attached(to: session.id, .wait) {}
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            _ = try await stage.task(task, reaches: .awaitingAnswer)
+        }
+    }
+
+    @Test
     func `A challenge becomes a question, and the credential of the answer is used`() async throws {
         try await ServiceStage.run(webhook: "https://app.example/hook") { stage in
             let session = try await stage.session()

@@ -477,6 +477,54 @@ struct TransferTests {
     // MARK: Every stage, every event
 
     /// The result of each event in each stage. Events of exchanges are for the exchange in flight.
+    @Test func `An origin that asks for a pause gets one from the last attempt, too`() throws {
+        var transfer = try Self.transfer { $0.failOnHTTPError = true }
+        transfer.progress.attempts.statusAttempts = 4
+        transfer.progress.attempts.attempts = 4
+        _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
+        let busy = Self.result(
+            .complete, Self.head(503, [("Retry-After", "20")]), .notADownload(status: 503), .memory([1]))
+        #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 9), busy)) == "finishing pause finalize place")
+    }
+
+    @Test func `No request begins at an origin that has asked for a pause`() throws {
+        var world = Self.world()
+        world.pauses.note("https://b.example:443", app: 1, retryAfter: .seconds(50), at: Self.now)
+        var redirected = try Self.transfer()
+        _ = Self.feed(&redirected, .begin, .authorized(Access.Found()))
+        let moved = Self.result(.complete, Self.head(302, [("Location", "https://b.example/x")]))
+        let effects = redirected.handle(.ended(ExchangeID(rawValue: 9), moved), in: world)
+        guard case .settle(let settlement)? = effects.last,
+            case .retry(let at, false, let progress) = settlement.verdict
+        else { throw Unexpected() }
+        #expect(at == Self.now + .seconds(50) && progress.attempts.attempts == 0)
+
+        var mirrored = try Self.transfer { $0.mirrors = ["https://b.example/x", "https://c.example/x"] }
+        _ = Self.feed(&mirrored, .begin, .authorized(Access.Found()))
+        let failure = Self.result(.failed(.connectFailed))
+        #expect(mirrored.handle(.ended(ExchangeID(rawValue: 9), failure), in: world).map(\.word) == ["authorize"])
+        #expect(mirrored.request.url.text == "https://c.example/x")
+    }
+
+    @Test func `The field of the request precedes a credential that no challenge has led to`() throws {
+        let stored = KnownCredential(
+            credentialId: "c",
+            space: ProtectionSpace(
+                host: "a.example", port: 443, scheme: "https", realm: "r", authenticationMethod: .basic),
+            credential: Credential(user: "u", password: "p"), createdAt: Self.now)
+        func credential(own: Bool, tried: Bool) throws -> Credential? {
+            var transfer = try Self.transfer {
+                if own { $0.request.headers.append("Authorization", "Bearer mine") }
+            }
+            if tried { transfer.progress.credentialsTried = ["c"] }
+            _ = Self.feed(&transfer, .begin, .authorized(Access.Found(stored: [stored])))
+            return transfer.attempt.access.credential
+        }
+        #expect(try credential(own: false, tried: false)?.user == "u")
+        #expect(try credential(own: true, tried: false) == nil)
+        #expect(try credential(own: true, tried: true)?.user == "u")
+    }
+
     @Test func `Every event is handled in every stage`() throws {
         var table: [String] = []
         for (stage, transfer) in try Self.stages() {

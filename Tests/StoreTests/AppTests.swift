@@ -38,6 +38,18 @@ struct AppTests {
     }
 
     @Test
+    func `The identifiers of a deleted app's keys can be used again at once`() async throws {
+        let fixture = try await StoreFixture()
+        let app = try await fixture.makeApp("a")
+        try await fixture.store.apps.addKey(key("k", app, fixture))
+        _ = try await fixture.store.apps.delete(app)
+        #expect(try await fixture.store.apps.keys(of: app).isEmpty)
+        let again = try await fixture.makeApp("a")
+        try await fixture.store.apps.addKey(key("k", again, fixture))
+        #expect(try await fixture.store.apps.key("k")?.app == again)
+    }
+
+    @Test
     func `A replaced webhook secret signs within its grace period, after the current one`() async throws {
         let fixture = try await StoreFixture()
         let app = try await fixture.makeApp()

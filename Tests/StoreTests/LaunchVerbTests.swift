@@ -52,6 +52,19 @@ import Testing
         #expect(try await names(ListSpan(createdAfter: times[0], createdBefore: times[1])) == [])
     }
 
+    @Test func `Of the launches that one call redelivers the newest is sent first`() async throws {
+        let stage = try await LaunchStage()
+        for name in ["a", "b", "c"] {
+            try await stage.finishTask(in: name)
+            try await stage.report(try await stage.claim()[0], failed)
+        }
+        _ = try await stage.store.launches.redeliver(
+            LaunchFilter(), of: stage.app, before: 0, limit: 10, at: stage.now)
+        var names: [String?] = []
+        while let launch = try await stage.claim(limit: 1).first { names.append(launch.sessionIdentifier) }
+        #expect(names == ["c", "b", "a"])
+    }
+
     @Test func `First attempts precede retries, and apps alternate`() async throws {
         let stage = try await LaunchStage()
         let other = try await LaunchStage.addApp("other", to: stage.store)

@@ -521,7 +521,7 @@ final class NodeTests {
         let (spent, unused) = (try await waiting(later, in: session), try await waiting(later, in: session))
         for (task, nonce) in [(spent, 1), (unused, 2)] as [(TaskID, UInt8)] {
             let aftermath = try await first.store.tasks.cancel(
-                task, keeping: "partial/\(task.rawValue)", length: 5, nonce: [nonce], at: first.now)
+                task, keeping: .file("partial/\(task.rawValue)"), length: 5, nonce: [nonce], at: first.now)
             #expect(aftermath.filesToRemove.isEmpty)
         }
         var order = second.download()
@@ -538,7 +538,7 @@ final class NodeTests {
         let session = try await first.makeSession()
         let task = try await waiting(retry, in: session)
         let file = "partial/\(task.rawValue)"
-        _ = try await first.store.tasks.cancel(task, keeping: file, length: 5, nonce: [1], at: first.now)
+        _ = try await first.store.tasks.cancel(task, keeping: .file(file), length: 5, nonce: [1], at: first.now)
         var order = second.download()
         var adopting = TaskProgress()
         (adopting.adoptedFile, adopting.node) = (file, "first")

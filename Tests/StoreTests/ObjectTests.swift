@@ -1,5 +1,6 @@
 import Core
 import Formats
+import SQL
 import TestSupport
 import Testing
 
@@ -11,6 +12,10 @@ struct ObjectTests {
     private func useless(_ fixture: StoreFixture) async throws -> [String] {
         try await fixture.store.files.uselessUploads(of: Store.Files.contentsBucket, at: fixture.now, limit: 10).map(
             \.key)
+    }
+
+    private func isNamed(_ key: String, _ fixture: StoreFixture) async throws -> Bool {
+        try await fixture.store.database.read { db in try fixture.store.files.isNamed(object: key, db) }
     }
 
     /// A completed download whose content is an object.
@@ -34,14 +39,14 @@ struct ObjectTests {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()
         let task = try await content("k", fixture, in: session)
-        #expect(try await fixture.store.files.isNamed(object: "k"))
+        #expect(try await isNamed("k", fixture))
         #expect(try await fixture.store.files.namesObjects())
         #expect(try await useless(fixture) == [])
         #expect(
             try await fixture.store.files.content(of: task.id).storage
                 == .objects([StoredObject(key: "k", length: 100_000)]))
         _ = try await fixture.store.files.claimContent(of: task.id, at: fixture.now)
-        #expect(try await !fixture.store.files.isNamed(object: "k"))
+        #expect(try await !isNamed("k", fixture))
         #expect(try await fixture.store.files.isKnown(object: "k"))
         let found = try await fixture.store.files.uselessUploads(
             of: Store.Files.contentsBucket, at: fixture.now, limit: 10)
@@ -173,7 +178,7 @@ struct ObjectTests {
                 $0.key = key
             }
             _ = try await fixture.store.tasks.cancel(
-                task.id, keeping: upload, length: 10, nonce: nonce, at: fixture.now)
+                task.id, keeping: .upload(upload), length: 10, nonce: nonce, at: fixture.now)
             return upload
         }
         let (unused, used) = (try await cancelled("k", nonce: [1]), try await cancelled("l", nonce: [2]))
@@ -197,7 +202,8 @@ struct ObjectTests {
         let row = try await fixture.store.files.beginUpload(
             of: task.id, bucket: Store.Files.contentsBucket, key: "k", at: fixture.now)
         let upload = MultipartUpload { $0.row = row }
-        _ = try await fixture.store.tasks.cancel(task.id, keeping: upload, length: 10, nonce: [1], at: fixture.now)
+        _ = try await fixture.store.tasks.cancel(
+            task.id, keeping: .upload(upload), length: 10, nonce: [1], at: fixture.now)
         try await expectSoundLedger(fixture)
         #expect(try await useless(fixture) == [])
         _ = try await fixture.store.apps.delete(session.app)

@@ -65,6 +65,22 @@ import Testing
         }
     }
 
+    @Test func `A repeated result of a fetch is accepted after a later fetch has ended`() async throws {
+        let stage = try await LaunchStage()
+        var ids: [String] = []
+        func answer(_ id: String) async throws {
+            _ = try await stage.store.launches.answer(
+                id, app: stage.app, with: .fetched(.newData), epoch: nil, at: stage.now)
+        }
+        for _ in 0..<2 {
+            ids.append(try await stage.store.apps.simulateFetch(of: stage.app, at: stage.now).0.launchId)
+            try await stage.report(try await stage.claim()[0], .succeeded(nil))
+            try await answer(ids.last ?? "")
+        }
+        try await answer(ids[0])
+        #expect(try await stage.launches().map(\.state.name) == ["completed", "completed"])
+    }
+
     @Test func `A pending fetch is superseded when its webhook is paused`() async throws {
         let stage = try await LaunchStage()
         _ = try await stage.store.apps.setRefreshInterval(.minimum, of: stage.app, at: stage.now)

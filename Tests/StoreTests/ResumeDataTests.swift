@@ -10,7 +10,7 @@ struct ResumeDataTests {
     private func cancelled(_ fixture: StoreFixture, _ session: SessionRecord) async throws {
         let task = try await fixture.create(fixture.download(), in: session)
         _ = try await fixture.store.tasks.cancel(
-            task.id, keeping: "partial/resume-1", length: 100, nonce: nonce, at: fixture.now)
+            task.id, keeping: .file("partial/resume-1"), length: 100, nonce: nonce, at: fixture.now)
         #expect(try await fixture.store.tasks.read(task.id).outcome == .cancelled)
     }
 
@@ -122,7 +122,8 @@ struct ResumeDataTests {
         try await fixture.create([continued(fixture)], in: session)
         #expect(try await stored() == 0)
         let task = try await fixture.create(fixture.download(), in: session)
-        _ = try await fixture.store.tasks.cancel(task.id, keeping: "partial/2", length: 7, nonce: [2], at: fixture.now)
+        _ = try await fixture.store.tasks.cancel(
+            task.id, keeping: .file("partial/2"), length: 7, nonce: [2], at: fixture.now)
         #expect(try await stored() == 7)
         fixture.advance(.seconds(24 * 3600))
         try await fixture.clean()
@@ -172,7 +173,7 @@ struct ResumeDataTests {
         _ = try await fixture.store.tasks.command(.suspend, task: task.id, at: fixture.now)
         let file = "partial/\(task.id.rawValue)"
         let cancel = try await fixture.store.tasks.cancel(
-            task.id, keeping: file, length: 10, nonce: nonce, at: fixture.now)
+            task.id, keeping: .file(file), length: 10, nonce: nonce, at: fixture.now)
         #expect(cancel.filesToRemove.isEmpty)
         let late = try await fixture.settle(Settlement(task: task.id, .interrupted(TaskProgress())))
         #expect(late.filesToRemove.isEmpty)
@@ -185,7 +186,7 @@ struct ResumeDataTests {
         continued.progress?.adoptedFile = file
         let next = try await fixture.create(continued, in: session)
         let again = try await fixture.store.tasks.cancel(
-            next.id, keeping: file, length: 10, nonce: [8], at: fixture.now)
+            next.id, keeping: .file(file), length: 10, nonce: [8], at: fixture.now)
         #expect(!again.filesToRemove.contains(file))
     }
 

@@ -35,7 +35,7 @@ import Testing
         #expect(tasks.map(\.outcome) == [.succeeded, nil, nil, nil])
         let ofApp = try await store.tasks.list(
             of: app.id, TaskFilter(), after: 0, limit: 10, known: { _ in Never?.none })
-        #expect(ofApp.map(\.record.id) == tasks.map(\.id))
+        #expect(ofApp.compactMap(\.task?.record.id) == tasks.map(\.id))
         #expect(try await store.files.content(of: tasks[0].id).record.length == 7)
         let events = try await store.sessions.events(of: session.id, after: 0, limit: 10).events.map(\.kind)
         #expect(events == [.didFinishDownloading, .didFinishCollectingMetrics, .didComplete, .didReceiveChallenge])

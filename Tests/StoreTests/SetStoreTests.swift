@@ -238,8 +238,11 @@ struct SetStoreTests {
         #expect(try await sets.standing(of: other)?.isReceived == false)
     }
 
-    @Test func `The version of a deleted session is due, and is cancelled`() async throws {
-        let version = try await make(try await set(), [file("a")])
+    @Test func `The version in flight of a deleted session is due, and is cancelled`() async throws {
+        let set = try await set()
+        _ = try await published(set, [file("b")])
+        _ = try await sets.retire(set.id, but: [], at: fixture.now)
+        let version = try await make(set, [file("a")])
         _ = try await start(version)
         try await sets.waitForTasks(of: version.id)
         #expect(try await sets.due(at: fixture.now).isEmpty)

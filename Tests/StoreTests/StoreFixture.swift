@@ -1,6 +1,7 @@
 import Base
 import Core
 import Formats
+import SQL
 import TestSupport
 import Testing
 
@@ -209,6 +210,16 @@ extension QueueSieve {
 func expectSoundLedger(_ fixture: StoreFixture, sourceLocation: SourceLocation = #_sourceLocation) async throws {
     let faults = try await Ledger.faults(of: fixture.store)
     #expect(faults == [], sourceLocation: sourceLocation)
+}
+
+extension Store.Sets {
+    func read(_ id: SetID) async throws -> SetRecord {
+        try await database.read { db in try self.read(id, db).orNotFound() }
+    }
+
+    func read(_ id: SetVersionID) async throws -> SetVersionRecord {
+        try await database.read { db in try self.read(id, db).orNotFound() }
+    }
 }
 
 extension Store.Files {

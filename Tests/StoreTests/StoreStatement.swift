@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A statement of the store, as the sources have it: every call of a connection starts with its literal, so that none is
-/// forgotten.
+/// forgotten. A list in either order has two statements.
 struct StoreStatement {
     /// Below the folder of the store.
     var file: String
@@ -19,18 +19,22 @@ struct StoreStatement {
     var isOfServer: Bool { sql.contains(/\b(FROM|UPDATE|INTO|TABLE) node\b/) }
 
     static func all() throws -> [StoreStatement] {
+        let call = /db\.(executeAll|execute|change|allOfEach|ask|insert|first|exists|all|forEach|value|positions)\(\s*/
         let folder = "\(repository)/Sources/Store"
         let files = try FileManager.default.subpathsOfDirectory(atPath: folder).sorted()
         return try files.filter { $0.hasSuffix(".swift") && !$0.hasSuffix("/Schema.swift") }.flatMap { file in
             let source = try String(contentsOfFile: "\(folder)/\(file)", encoding: .utf8)
-            let calls = source.matches(
-                of: /db\.(executeAll|execute|change|allOfEach|ask|insert|first|exists|all|forEach)\(\s*/)
+            let calls = source.matches(of: call)
             #expect(source.matches(of: /db\.execute\(/).count == source.matches(of: /\.execute\(/).count, "\(file)")
-            return calls.compactMap { call in
+            return calls.flatMap { call -> [StoreStatement] in
                 let sql = literal(source[call.range.upperBound...])
                 let line = source[..<call.range.lowerBound].count(where: \.isNewline) + 1
                 #expect(sql != nil, "\(file):\(line)")
-                return sql.map { StoreStatement(file: file, line: line, call: String(call.1), sql: $0) }
+                guard let sql else { return [] }
+                let twin = sql.replacing(" ASC LIMIT", with: " DESC LIMIT")
+                return (twin == sql ? [sql] : [sql, twin]).map {
+                    StoreStatement(file: file, line: line, call: String(call.1), sql: $0)
+                }
             }
         }
     }

@@ -18,7 +18,8 @@ import Testing
             #expect(stamps.insert(stamp).inserted)
             // The stamp from the query before reading equals the stamp of the read task.
             let found = try await fixture.store.tasks.list(
-                in: session.id, TaskFilter(), after: 0, limit: 10, known: { $0 })
+                in: session.id, TaskFilter(), after: 0, limit: 10, known: { $0 }
+            ).compactMap(\.task)
             guard case .known(stamp) = found.first, case .read(let other) = found.last else {
                 Issue.record("\(found)")
                 return

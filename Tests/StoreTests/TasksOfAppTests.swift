@@ -36,7 +36,7 @@ import Testing
         ) async throws -> [TaskRecord] {
             try await fixture.store.tasks.list(
                 of: app, filter, span, after: id, limit: limit, known: { _ in Never?.none }
-            ).map(\.record)
+            ).compactMap(\.task?.record)
         }
 
         /// Session and number of each.

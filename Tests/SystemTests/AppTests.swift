@@ -265,6 +265,20 @@ import Testing
         expect(try await app.post("/v1/sessions/s/tasks", scene.downloadOf("/a", ["state": "suspended"])), 201)
     }
 
+    @Test func `The key of --dev can be revoked, and a restart creates what is missing`() async throws {
+        let service = try await ServiceProcess()
+        for deleted in ["/v1/apps/dev/keys/dev", "/v1/apps/dev"] {
+            expect(try await service.api.get("/v1/app"), 200)
+            expect(try await service.admin.delete(deleted), 204)
+            for path in ["/v1/app", "/v1/sessions"] {
+                expectProblem(try await service.api.get(path), 401, "unauthorized")
+            }
+            try await service.terminate()
+            try await service.start()
+        }
+        expect(try await service.api.get("/v1/app"), 200)
+    }
+
     @Test func `Contents count as stored bytes until they are claimed`() async throws {
         let scene = try await Scene()
         let app = try client(scene, try await makeApp(scene, "small", ["limits": ["storedBytes": 100_000]]))

@@ -174,6 +174,25 @@ import Testing
         }
     }
 
+    @Test func `The public URL is a URL to which paths can be appended`() async throws {
+        for url in ["x", "ftp://a.test", "http://", "http://a.test/?b", "http://a.test#b", "http://u@a.test"] {
+            let refused = try await ServiceProcess.run(["check-config", "--public-url", url])
+            let isTold = refused.errors.contains("public-url: ")
+            #expect(refused.status == .exited(64) && isTold, "\(url): \(refused.errors)")
+        }
+        for url in ["https://a.example", "http://127.0.0.1:3000/base/", "http://[::1]:80"] {
+            let result = try await ServiceProcess.run(["check-config", "--public-url", url])
+            #expect(result.status == .exited(0), "\(url): \(result.errors)")
+        }
+    }
+
+    @Test func `Development mode may reach private addresses of both families`() async throws {
+        let result = try await ServiceProcess.run(["check-config", "--dev"])
+        let line = result.output.split(separator: "\n").first { $0.hasPrefix("allow-egress = ") }
+        let ranges = line?.split(separator: " ").last?.split(separator: ",").map(String.init) ?? []
+        #expect(Set(["10.0.0.0/8", "fc00::/7"]).isSubset(of: ranges), "\(result.output)")
+    }
+
     @Test func `Development mode listens on loopback alone`() async throws {
         let folder = TemporaryFolder()
         let result = try await ServiceProcess.run(
@@ -280,6 +299,41 @@ import Testing
         for host in ["localhost", "localhost:1", "127.0.0.1", "[::1]:80"] {
             expect(try await service.api.get("/v1/sessions", headers: [("Host", host)]), 200)
         }
+        // The authority of a target replaces Host (RFC 9112, section 3.2.2).
+        expectProblem(
+            try await service.api.get("http://evil.example/v1/sessions", headers: [("Host", "localhost")]), 421,
+            "misdirected-request")
+        expect(
+            try await service.api.get("http://localhost:1/v1/sessions", headers: [("Host", "evil.example")]), 200)
+    }
+
+    @Test func `Whitespace after the value of a field is not part of it`() async throws {
+        let service = try await ServiceProcess()
+        let fields = "Host: localhost \r\nAuthorization: Bearer dev\t \r\nConnection: close\r\n"
+        let bytes = try await service.api.raw(Array("GET /v1/app HTTP/1.1\r\n\(fields)\r\n".utf8))
+        let answer = String(decoding: bytes, as: UTF8.self)
+        #expect(answer.hasPrefix("HTTP/1.1 200"), "\(answer)")
+    }
+
+    @Test func `A client that does not read its response delays the end at most to the limit`() async throws {
+        let scene = try await Scene(["--shutdown-timeout", "1s"])
+        scene.origin.serve("/a", .generated(seed: 1, length: 32 << 20))
+        let number = try await scene.download("/a")
+        try await scene.completed(number)
+        let port = scene.service.ownPort
+        let line = "GET /v1/sessions/s/tasks/\(number)/content HTTP/1.1\r\n"
+        let client = try await onThread {
+            let client = try Socket.connect(port: port, receiveBuffer: 65_536)
+            client.setTimeout(.seconds(60))
+            try client.send("\(line)Host: localhost\r\nAuthorization: Bearer dev\r\n\r\n")
+            // The response is in flight.
+            _ = try client.receive(limit: 1000)
+            return client
+        }
+        let start = ContinuousClock.now
+        #expect(try await scene.service.terminate() == .exited(0), "\(scene.service.errors)")
+        #expect(ContinuousClock.now - start < .seconds(2))
+        withExtendedLifetime(client) {}
     }
 
     @Test func `Every response has a request identifier`() async throws {

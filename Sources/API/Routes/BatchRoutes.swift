@@ -23,7 +23,10 @@ extension Call {
         let isMinimal = try isMinimal()
         let session = try await session()
         let creations = try read(BatchCreation.self).tasks
-        let orders = try orders(creations)
+        let traceparent = traceparent
+        let orders = try creations.checked { index, creation throws(JSONError) in
+            try TaskOrder(checking: creation, at: "/tasks/\(index)", traceparent: traceparent)
+        }
         let places = OrderPlaces(
             order: { "/tasks/\($0)" },
             body: { "/tasks/\($0)" + (creations.indices.contains($0) ? creations[$0].bodyPointer : "/body") })
@@ -49,24 +52,6 @@ extension Call {
     }
 
     private func isMinimal() throws -> Bool { try queryWord("return", [("minimal", true)]) ?? false }
-
-    /// - Throws: The faults of all creations together.
-    private func orders(_ creations: [TaskCreation]) throws(JSONError) -> [TaskOrder] {
-        let traceparent = traceparent
-        var orders: [TaskOrder] = []
-        orders.reserveCapacity(creations.count)
-        var faults: [Fault] = []
-        for (index, creation) in creations.enumerated() {
-            do {
-                orders.append(try TaskOrder(checking: creation, at: "/tasks/\(index)", traceparent: traceparent))
-            } catch {
-                faults += error.faults
-                if faults.count >= Faults.maximumCount { break }
-            }
-        }
-        guard faults.isEmpty else { throw .invalid(faults) }
-        return orders
-    }
 
     private func batch(_ tasks: [CreatedTask], in session: SessionRecord, isMinimal: Bool) -> HTTPResponse {
         let new = tasks.lazy.filter { !$0.isExisting }.map(\.task.number)

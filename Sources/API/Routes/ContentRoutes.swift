@@ -26,9 +26,7 @@ extension Call {
         let isArriving = try queryWord("arriving", [("1", true)]) ?? false
         var task = try await service.task(number("taskIdentifier"), in: session.id)
         if isArriving, let response = try await arriving(&task) { return response }
-        guard task.state == .completed else {
-            throw Problem(.contentNotReady, "Task \(task.number) has no content yet: it is \(task.state).")
-        }
+        try requireEnd(of: task)
         let (record, source) = try await havingContent(task) { try await service.content(of: task) }
         let tag =
             isArriving ? tag(ofBytes: task.result?.progress.version ?? 0, of: task) : Self.tag(of: record)
@@ -118,6 +116,7 @@ extension Call {
     fileprivate func claimContent() async throws -> HTTPResponse {
         let session = try await session()
         let task = try await service.task(number("taskIdentifier"), in: session.id)
+        try requireEnd(of: task)
         let tag = task.content.flatMap { $0.isExpired ? nil : Self.tag(of: $0) }
         let expected: ClaimCondition? =
             if let tag, expects(tag) {
@@ -128,6 +127,12 @@ extension Call {
         try await havingContent(task) { try await service.claimContent(of: task.id, expecting: expected) }
         let claimed = try await service.task(task.number, in: session.id)
         return resource(service.wireTask(claimed, in: session), version: Version(claimed))
+    }
+
+    private func requireEnd(of task: TaskRecord) throws {
+        guard task.state == .completed else {
+            throw Problem(.contentNotReady, "Task \(task.number) has no content yet: it is \(task.state).")
+        }
     }
 
     private static func tag(of record: ContentRecord) -> String { "\"\(record.digest.value)\"" }

@@ -33,17 +33,23 @@ extension Call {
         if accepted == MediaTypes.eventStream {
             return try await stream(session, after: lastEventID() ?? after, attaches: attaches)
         }
-        let page: Core.EventPage
-        if let deadline {
-            page = try await holding { [hub = service.hub] in
+        guard let deadline else {
+            return try await envelope(of: session)
+                .page(service.events(of: session.id, after: after, limit: limit))
+        }
+        do {
+            let page = try await holding { [hub = service.hub] in
                 hub.sessions.signal(session.id)
             } _: {
                 try await service.waitForEvents(of: session.id, after: after, limit: limit, until: deadline, isGone: $0)
             }
-        } else {
-            page = try await service.events(of: session.id, after: after, limit: limit)
+            return await envelope(of: session).page(page)
+        } catch DomainError.notFound {
+            // Another session may have replaced it meanwhile, in whose log the position is judged.
+            let successor = try await self.session()
+            return try await envelope(of: successor)
+                .page(service.events(of: successor.id, after: after, limit: limit))
         }
-        return await envelope(of: session).page(page)
     }
 
     private func stream(_ session: SessionRecord, after: Int64?, attaches: Bool) async throws -> HTTPResponse {

@@ -53,7 +53,9 @@ extension Call {
         let set = try await set()
         if hasLines { return try await SetLines(call: self, set: set).answer() }
         let creation = try read(SetVersionCreation.self)
-        let files = try checked(creation.files ?? [])
+        let files = try (creation.files ?? []).checked { index, file throws(JSONError) in
+            try SetFile(checking: file, at: "/files/\(index)")
+        }
         let order = try SetVersionOrder(creation.head, creation.source)
         var fingerprint = SetFingerprint(creation.head, creation.source)
         for file in creation.files ?? [] { fingerprint.add(file) }
@@ -74,23 +76,6 @@ extension Call {
         }
     }
 
-    /// - Throws: The faults of all files together.
-    private func checked(_ files: [SetVersionFile]) throws(JSONError) -> [SetFile] {
-        var checked: [SetFile] = []
-        checked.reserveCapacity(files.count)
-        var faults: [Fault] = []
-        for (index, file) in files.enumerated() {
-            do {
-                checked.append(try SetFile(checking: file, at: "/files/\(index)"))
-            } catch {
-                faults += error.faults
-                if faults.count >= Faults.maximumCount { break }
-            }
-        }
-        guard faults.isEmpty else { throw .invalid(faults) }
-        return checked
-    }
-
     /// Begins to receive a version whose files a session fetches.
     func begin(_ order: SetVersionOrder, in session: String, of set: SetRecord) async throws -> SetDraft {
         if set.configuration.layout == .hfCache, order.source?.kind != .huggingface {
@@ -98,12 +83,7 @@ extension Call {
                 "A set with the layout hf-cache has versions with a source of the kind huggingface only.",
                 at: order.source == nil ? "" : "/source/kind")
         }
-        let found: SessionRecord
-        do {
-            found = try await service.session(session, app: app)
-        } catch DomainError.notFound {
-            throw Problem(.notFound, "There is no session \"\(session)\".")
-        }
+        let found = try await self.session(named: session)
         guard found.state == .active else { throw DomainError.sessionInvalidated }
         return try await service.beginVersion(order, of: set, in: found)
     }

@@ -80,23 +80,14 @@ extension Call {
     fileprivate func listTasks() async throws -> HTTPResponse {
         let (filter, span, search) = (try taskFilter(), try span(), try taskSearch())
         let session = try await session()
-        if let search {
-            return try await page(
-                searching: server.settings.searchedTasks,
-                fetch: {
-                    try await service.search(
-                        for: search, in: session.id, filter, span, after: $0, limit: $1,
-                        known: server.shownTasks.task)
-                },
-                position: \.position,
-                write: { $0.task.map { text(of: $0, in: session) } })
-        }
         return try await page(
+            searching: search.map { _ in server.settings.searchedTasks },
             fetch: {
                 try await service.tasks(
-                    in: session.id, filter, span, after: $0, limit: $1, known: server.shownTasks.task)
+                    in: session.id, filter, span, matching: search, after: $0, limit: $1,
+                    known: server.shownTasks.task)
             },
-            position: \.number, write: { text(of: $0, in: session) })
+            position: \.position, write: { $0.task.map { text(of: $0, in: session) } })
     }
 
     /// Tasks of all sessions. Running tasks need their session, each of which is read once.
@@ -111,21 +102,13 @@ extension Call {
             }
             return text(of: found, in: sessions[name])
         }
-        if let search {
-            return try await page(
-                searching: server.settings.searchedTasks,
-                fetch: {
-                    try await service.search(
-                        for: search, of: app, filter, span, after: $0, limit: $1, known: server.shownTasks.task)
-                },
-                position: \.position,
-                write: { if let task = $0.task { await shown(task) } else { nil } })
-        }
         return try await page(
+            searching: search.map { _ in server.settings.searchedTasks },
             fetch: {
-                try await service.tasks(of: app, filter, span, after: $0, limit: $1, known: server.shownTasks.task)
+                try await service.tasks(
+                    of: app, filter, span, matching: search, after: $0, limit: $1, known: server.shownTasks.task)
             },
-            position: \.id, write: shown)
+            position: \.position, write: { if let task = $0.task { await shown(task) } else { nil } })
     }
 
     private func taskSearch() throws -> TaskSearch? { try queryText("search").map(TaskSearch.init) }
@@ -269,22 +252,6 @@ extension Call {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         let isHexadecimal = parts.joined().utf8.allSatisfy { Bytes.isDigit($0) || (0x61...0x66).contains($0) }
         return parts.map(\.utf8.count) == [2, 32, 16, 2] && isHexadecimal ? text : nil
-    }
-}
-
-extension FoundTask<ShownTask> {
-    fileprivate var number: Int64 {
-        switch self {
-        case .known(let shown): shown.number
-        case .read(let task): task.number
-        }
-    }
-
-    fileprivate var id: Int64 {
-        switch self {
-        case .known(let shown): shown.stamp.task.rawValue
-        case .read(let task): task.id.rawValue
-        }
     }
 }
 

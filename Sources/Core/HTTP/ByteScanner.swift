@@ -1,3 +1,5 @@
+import Formats
+
 /// Scans a header value byte by byte, so that canonical equivalence of `String` never affects its meaning.
 struct ByteScanner {
     let bytes: [UInt8]
@@ -102,9 +104,5 @@ extension UInt8 {
     var isBlank: Bool { self == 0x20 || self == 0x09 }
     var isControl: Bool { self < 0x20 || self == 0x7F }
     var isLetter: Bool { (0x61...0x7A).contains(asciiLowercased) }
-
-    var isTokenCharacter: Bool {
-        isDigit || isLetter
-            || [0x21, 0x23, 0x24, 0x25, 0x26, 0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E].contains(self)
-    }
+    var isTokenCharacter: Bool { Bytes.isToken(self) }
 }

@@ -22,8 +22,13 @@ package struct ParsedURL: Hashable, Sendable {
     package var scheme: String { isSecure ? "https" : "http" }
 
     /// `host:port`, an IPv6 literal in brackets.
-    package var hostAndPort: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    package var hostAndPort: String { "\(host.bracketed):\(port)" }
 
     /// `scheme://host:port`, always with the port: the scope of connections and secrets (RFC 6454).
     package var origin: String { "\(scheme)://\(hostAndPort)" }
+}
+
+extension String {
+    /// A host as an authority has it: an IPv6 address in brackets (RFC 3986 section 3.2.2).
+    package var bracketed: String { utf8.contains(UInt8(ascii: ":")) ? "[\(self)]" : self }
 }

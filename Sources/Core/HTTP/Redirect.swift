@@ -28,12 +28,12 @@ package enum Redirect {
         case insecure
 
         /// Apple's error code.
-        package var code: Int {
+        package var code: URLErrorCode {
             switch self {
-            case .tooManyRedirects: -1007
-            case .unusableLocation: -1010
-            case .unsupportedScheme: -1002
-            case .insecure: -1022
+            case .tooManyRedirects: .httpTooManyRedirects
+            case .unusableLocation: .redirectToNonExistentLocation
+            case .unsupportedScheme: .unsupportedURL
+            case .insecure: .appTransportSecurityRequiresSecureConnection
             }
         }
     }
@@ -62,11 +62,11 @@ package enum Redirect {
         return .follow(method: next, dropBody: next != method, dropHeaders: current.origin != target.origin)
     }
 
-    /// 301 and 302 turn POST into GET, 303 turns all methods but HEAD into GET, 307 and 308 change nothing.
+    /// 301 and 302 turn POST into GET, 303 turns every method into GET, 307 and 308 change nothing.
     package static func nextMethod(status: Int, method: String) -> String {
         switch status {
         case 301, 302: method == "POST" ? "GET" : method
-        case 303: method == "HEAD" ? "HEAD" : "GET"
+        case 303: "GET"
         default: method
         }
     }

@@ -27,9 +27,4 @@ struct URLParts {
 
     /// The path up to its last slash.
     var folder: String { path.isEmpty ? "/" : path.lastIndex(of: "/").map { String(path[...$0]) } ?? "/" }
-
-    /// A relative path with its parts percent-encoded.
-    static func encoded(_ path: String) -> String {
-        PercentCoding.encode(path) { PercentCoding.isUnreserved($0) || $0 == UInt8(ascii: "/") }
-    }
 }

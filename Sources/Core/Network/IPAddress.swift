@@ -1,3 +1,5 @@
+import Formats
+
 /// An IPv4 or IPv6 address, without zone and without port.
 package enum IPAddress: Hashable, Sendable {
     /// The four bytes in network order, the first the most significant.
@@ -121,12 +123,8 @@ extension IPAddress: CustomStringConvertible {
     private static func hexadecimal(_ bytes: ArraySlice<UInt8>) -> UInt16? {
         var value: UInt16 = 0
         for byte in bytes {
-            switch byte {
-            case 0x30...0x39: value = value << 4 | UInt16(byte - 0x30)
-            case 0x41...0x46: value = value << 4 | UInt16(byte - 0x41 + 10)
-            case 0x61...0x66: value = value << 4 | UInt16(byte - 0x61 + 10)
-            default: return nil
-            }
+            guard let digit = byte.hexadecimalValue else { return nil }
+            value = value << 4 | UInt16(digit)
         }
         return value
     }

@@ -11,6 +11,14 @@ package enum ResumeVerdict: Hashable, Sendable {
     /// The body is no part of the resource; the bytes on disk are kept.
     case notADownload(status: Int)
 
+    /// The end of the bytes that a 206 announces; `nil` for any other response.
+    package func end(of head: ResponseHead) -> Int64? {
+        guard head.status == 206, case .append(let offset) = self,
+            case .part(let first, let last, _)? = ContentRange(head.fields)
+        else { return nil }
+        return offset.addingSaturated(last - first).addingSaturated(1)
+    }
+
     /// Whether the body is the content or its continuation.
     package var bringsContent: Bool {
         switch self {
@@ -109,7 +117,10 @@ package enum ResumeVerdict: Hashable, Sendable {
         case .length(let length) where length - 1 == last - first: break
         case .length, .invalid: return .askAgainFromZero(.lengthMismatch)
         }
-        if point.differs(from: head) { return .askAgainFromZero(.validatorChanged) }
+        // A 206 of another version may have no validator at all.
+        guard !point.differs(from: head), !point.hasValidator || point.isConfirmed(by: head) else {
+            return .askAgainFromZero(.validatorChanged)
+        }
         if head.hasContentCoding { return .askAgainFromZero(.contentCoded) }
         return .append(at: first)
     }
@@ -135,6 +146,8 @@ extension ResumePoint {
         }
         return false
     }
+
+    var hasValidator: Bool { entityTag != nil || lastModifiedIsStrong }
 
     /// Whether the response repeats a strong validator.
     func isConfirmed(by head: ResponseHead) -> Bool {

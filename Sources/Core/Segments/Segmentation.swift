@@ -307,8 +307,9 @@ package struct Segmentation: Hashable, Sendable {
 }
 
 extension Int64 {
-    fileprivate func addingSaturated(_ other: Int64) -> Int64 {
+    /// The sum, or the nearest number if it does not fit.
+    package func addingSaturated(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
-        return overflow ? .max : sum
+        return overflow ? (other < 0 ? .min : .max) : sum
     }
 }

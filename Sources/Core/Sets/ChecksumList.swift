@@ -25,7 +25,7 @@ enum ChecksumList {
             guard let digest = algorithm.flatMap({ SetDigest($0, hexadecimal: entry.digest) }) else {
                 throw SetExpansionError("\(place) has no digest in SHA-256, SHA-512 or MD5, or one of another length.")
             }
-            let url = folder + URLParts.encoded(entry.path)
+            let url = folder + PercentCoding.encode(path: entry.path)
             let file = try SetFile(listing: entry.path, at: url, digest, length: nil, as: place)
             // A shell creates the list before `sha256sum *` reads the names.
             guard url != list.site + list.path else { continue }

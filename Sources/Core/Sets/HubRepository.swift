@@ -16,7 +16,7 @@ struct HubRepository {
         }
         self.source = source
         self.endpoint = endpoint
-        self.name = URLParts.encoded(name)
+        self.name = PercentCoding.encode(path: name)
     }
 
     // MARK: URLs
@@ -38,7 +38,7 @@ struct HubRepository {
 
     private func fileURL(_ path: String, at commit: String) -> String {
         let prefix = source.type == .model ? "" : "\(source.type.rawValue)s/"
-        return "\(root)/\(prefix)\(name)/resolve/\(commit)/\(URLParts.encoded(path))"
+        return "\(root)/\(prefix)\(name)/resolve/\(commit)/\(PercentCoding.encode(path: path))"
     }
 
     // MARK: Documents

@@ -45,7 +45,7 @@ package struct SetExpansion: Shape {
     }
 
     /// Reads the document at ``next``, after which ``next`` is the following one. The paths of the files satisfy
-    /// ``SetPath/violation(in:)``, and may collide.
+    /// ``TextRule/setPath``, and may collide.
     ///
     /// - Parameters:
     ///   - headers: The fields of the response.
@@ -97,7 +97,7 @@ extension SetFile {
     init(
         listing path: String, at url: String, _ digest: SetDigest?, length: Int64?, as place: String
     ) throws(SetExpansionError) {
-        if let fault = SetPath.violation(in: path) ?? TextRule.url.violation(in: url) {
+        if let fault = TextRule.setPath.violation(in: path) ?? TextRule.url.violation(in: url) {
             throw SetExpansionError("\(place): \(fault)")
         }
         self.init(path, TransferRequest(url: url, method: "GET"), digest, length: length)

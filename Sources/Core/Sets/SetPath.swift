@@ -1,10 +1,5 @@
-import Formats
-
 /// The paths of a version's files.
 package enum SetPath {
-    /// A description of the violation of the rules of a path; `nil` if there is none.
-    package static func violation(in path: String) -> String? { TextRule.setPath.violation(in: path) }
-
     /// The indices of two paths that collide: the second is the same as the first, or lies below it. `nil` if none do.
     package static func collision(in paths: [String]) -> (Int, Int)? {
         let order = paths.indices.sorted { one, other in

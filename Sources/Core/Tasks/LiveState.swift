@@ -35,6 +35,22 @@ package struct LiveState: Sendable {
         }
     }
 
+    /// The attempt in flight of a task.
+    package struct Attempt: Sendable {
+        package var startedAt: Timestamp
+        /// The offset at which its current request began.
+        package var offset: Int64
+        package var sample: Sample
+        package var response: TaskResponse?
+
+        package init(startedAt: Timestamp, offset: Int64, sample: Sample, response: TaskResponse?) {
+            self.startedAt = startedAt
+            self.offset = offset
+            self.sample = sample
+            self.response = response
+        }
+    }
+
     package var sample: Sample?
     /// `nil` if the content is not segmented.
     package var segments: [Segment]?

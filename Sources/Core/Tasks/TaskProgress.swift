@@ -49,6 +49,16 @@ package struct TaskProgress: Shape {
 
     package init() {}
 
+    /// Counts the attempt in flight of a task that ends before it.
+    package mutating func count(_ attempt: LiveState.Attempt, endedBy error: TaskError, at now: Timestamp) {
+        attempts.attempts += 1
+        countOfBytesReceived = max(countOfBytesReceived, attempt.sample.received)
+        countOfBytesSent = max(countOfBytesSent, attempt.sample.sent)
+        lastAttempt = AttemptRecord(
+            number: attempts.attempts, startedAt: attempt.startedAt, endedAt: now, offset: attempt.offset,
+            statusCode: attempt.response?.statusCode, error: error)
+    }
+
     /// Discards everything from which the task could resume.
     package mutating func forgetBytes() {
         kept = .none

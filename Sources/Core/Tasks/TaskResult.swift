@@ -68,4 +68,7 @@ package struct ContentRecord: Hashable, Sendable {
         self.expiresAt = expiresAt
         self.isExpired = isExpired
     }
+
+    /// Whether the content has expired, though its bytes may not be removed yet.
+    package func hasExpired(at now: Timestamp) -> Bool { isExpired || expiresAt.map { $0 <= now } ?? false }
 }

@@ -180,6 +180,9 @@ package struct TaskSpecification: Shape {
     /// Whether the downloaded content is moved elsewhere.
     package var movesContent: Bool { destination != nil || destinationObject != nil }
 
+    /// Whether a status is a success of the task.
+    package func accepts(_ status: Int) -> Bool { acceptableStatusCodes.contains { $0.contains(status) } }
+
     /// Whether the content may arrive out of order, from several requests or sources.
     package var mayComeInSegments: Bool { segments != .one || !mirrors.isEmpty || pieces != nil }
 

@@ -147,9 +147,10 @@ final class PostgreSQLConnection: Connection {
     }
 
     override func run(
-        _ sql: StaticString, _ values: [(any SQLBindable)?], _ body: (Row) throws(SQLError) -> Bool
+        _ sql: StaticString, _ values: [(any SQLBindable)?], descending: Bool,
+        _ body: (Row) throws(SQLError) -> Bool
     ) throws(SQLError) {
-        try pipeline.send(sql, values, isWanted: true)
+        try pipeline.send(sql, values, descending: descending, isWanted: true)
         guard let answer = try answer() else { return }
         // A statement that affected no row leaves nothing to commit.
         writes += sql.isQuery || answer.changes == 0 ? 0 : 1

@@ -35,10 +35,8 @@ extension Database {
         try connection.transact { db throws(SQLError) in try fence.enter(db, token) }
 
         let writes = JobQueue()
-        let state = WriterState()
         let writer = PostgreSQLWriter(
-            connection, fence, token: token, waiting: writes, limits: limits, state: state, log: log,
-            onCommit: onCommit,
+            connection, fence, token: token, waiting: writes, limits: limits, log: log, onCommit: onCommit,
             onFatalError: onFatalError)
         func makeReaders(_ name: String) throws(SQLError) -> Readers {
             try Readers(name, count: readers, longestRead: longestRead) { () throws(SQLError) in
@@ -46,7 +44,7 @@ extension Database {
             }
         }
         return Database(
-            path: nil, writes: writes, readers: (try makeReaders("store-requests"), try makeReaders("store-loops")),
-            writer: try thread("store-write") { writer.work(on: writes) }, state: state)
+            writes: writes, readers: (try makeReaders("store-requests"), try makeReaders("store-loops")),
+            writer: try thread("store-write") { writer.work(on: writes) })
     }
 }

@@ -21,12 +21,14 @@ final class PostgreSQLPipeline {
         let name: String
         let types: [UInt32]
         let form: [UInt32]
+        let isDescending: Bool
         var shape: PostgreSQLAnswer.Shape?
 
-        init(name: String, types: [UInt32], form: [UInt32]) {
+        init(name: String, types: [UInt32], form: [UInt32], isDescending: Bool) {
             self.name = name
             self.types = types
             self.form = form
+            self.isDescending = isDescending
         }
     }
 
@@ -104,13 +106,16 @@ final class PostgreSQLPipeline {
 
     /// Sends a statement with values.
     ///
-    /// - Parameter isWanted: Whether ``wait()`` returns its result.
+    /// - Parameters:
+    ///   - descending: Whether to send the statement's twin in the opposite order.
+    ///   - isWanted: Whether ``wait()`` returns its result.
     func send(
-        _ sql: StaticString, _ parameters: [(any SQLBindable)?], ending: StaticString = "", isWanted: Bool = false
+        _ sql: StaticString, _ parameters: [(any SQLBindable)?], descending: Bool = false, ending: StaticString = "",
+        isWanted: Bool = false
     ) throws(SQLError) {
         values.set(parameters)
-        try sendValues(sql, isWanted: isWanted) { () throws(Untranslatable) in
-            try PostgreSQLTranslation.statement(sql.description) + ending.description
+        try sendValues(sql, descending: descending, isWanted: isWanted) { () throws(Untranslatable) in
+            try PostgreSQLTranslation.statement(sql.text(descending: descending)) + ending.description
         }
     }
 
@@ -119,7 +124,7 @@ final class PostgreSQLPipeline {
         _ sql: StaticString, lists: ArraySlice<[(any SQLBindable)?]>, isWanted: Bool = false
     ) throws(SQLError) {
         values.set(columnsOf: lists)
-        try sendValues(sql, isWanted: isWanted) { () throws(Untranslatable) in
+        try sendValues(sql, descending: false, isWanted: isWanted) { () throws(Untranslatable) in
             try PostgreSQLTranslation.statement(sql.description, forLists: values.form)
         }
     }
@@ -136,11 +141,11 @@ final class PostgreSQLPipeline {
     ///
     /// - Parameter text: The statement in PostgreSQL's dialect.
     private func sendValues(
-        _ sql: StaticString, isWanted: Bool, text: () throws(Untranslatable) -> String
+        _ sql: StaticString, descending: Bool, isWanted: Bool, text: () throws(Untranslatable) -> String
     ) throws(SQLError) {
         if let failure { throw failure }
         guard let handle else { throw breakOff(SQLError(.unreachable, "there is no connection")) }
-        let statement = try prepared(sql, handle, text)
+        let statement = try prepared(sql, descending: descending, handle, text)
         let isSent = values.withPointers { pointers, lengths, formats in
             server.keepsStatements
                 ? pq.PQsendQueryPrepared(
@@ -156,17 +161,20 @@ final class PostgreSQLPipeline {
 
     /// The statement for parameters of these types, prepared first if the server does not know it.
     private func prepared(
-        _ sql: StaticString, _ handle: OpaquePointer, _ text: () throws(Untranslatable) -> String
+        _ sql: StaticString, descending: Bool, _ handle: OpaquePointer, _ text: () throws(Untranslatable) -> String
     ) throws(SQLError) -> Prepared {
-        if let known = statements[sql.utf8Start]?.first(where: { $0.form == values.form }) { return known }
+        let known = statements[sql.utf8Start]?.first { $0.form == values.form && $0.isDescending == descending }
+        if let known { return known }
         let text = translated(text)
         guard server.keepsStatements else {
-            let statement = Prepared(name: text, types: values.types, form: values.form)
+            let statement = Prepared(
+                name: text, types: values.types, form: values.form, isDescending: descending)
             statements[sql.utf8Start, default: []].append(statement)
             return statement
         }
         lastName += 1
-        let statement = Prepared(name: "s\(lastName)", types: values.types, form: values.form)
+        let statement = Prepared(
+            name: "s\(lastName)", types: values.types, form: values.form, isDescending: descending)
         let isSent = values.types.withUnsafeBufferPointer {
             pq.PQsendPrepare(handle, statement.name, text, Int32($0.count), $0.baseAddress)
         }

@@ -10,7 +10,6 @@ import Glibc
 /// A lost connection is replaced. Each group has a number. If the response to its COMMIT is lost, the fence determines
 /// whether it was committed.
 final class PostgreSQLWriter: Writer {
-    let state: WriterState
     private let connection: PostgreSQLConnection
     private let fence: Fence
     /// Drawn at the start, and again after the response to a COMMIT was lost.
@@ -49,16 +48,14 @@ final class PostgreSQLWriter: Writer {
     private static let tries = 8
 
     init(
-        _ connection: PostgreSQLConnection, _ fence: Fence, token: Int64, waiting: JobQueue, limits: Limits,
-        state: WriterState, log: Log, onCommit: @escaping @Sendable (Commit) -> Void,
-        onFatalError: @escaping @Sendable (SQLError) -> Never
+        _ connection: PostgreSQLConnection, _ fence: Fence, token: Int64, waiting: JobQueue, limits: Limits, log: Log,
+        onCommit: @escaping @Sendable (Commit) -> Void, onFatalError: @escaping @Sendable (SQLError) -> Never
     ) {
         self.connection = connection
         self.fence = fence
         self.token = token
         self.waiting = waiting
         self.limits = limits
-        self.state = state
         self.log = log
         self.onCommit = onCommit
         self.onFatalError = onFatalError

@@ -1,31 +1,13 @@
-import Base
 import CSQLite
 import Glibc
 
 extension Database {
-    /// Writes a copy of the database, of one snapshot and without free pages, while the database is in use.
+    /// Writes a copy of a database, of one snapshot and without free pages. The database may be in use, also by another
+    /// process.
     ///
     /// The copy appears under its name when it is complete and durable, readable by its owner alone.
     ///
     /// - Parameter path: A file that does not exist.
-    /// - Throws: With PostgreSQL, whose own tools copy it.
-    package func backup(to path: String) async throws {
-        guard let source = self.path else {
-            throw SQLError(.postgresql("0A000"), "the server's own tools copy its database: pg_dump, or a base backup")
-        }
-        // A separate thread and connection, so that a long copy blocks no reader.
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            do throws(SQLError) {
-                try Self.thread("sqlite-backup") {
-                    continuation.resume(with: Result { () throws(SQLError) in try Self.copy(of: source, to: path) })
-                }.letGo()
-            } catch {
-                continuation.resume(throwing: error)
-            }
-        }
-    }
-
-    /// Like `backup(to:)`, on this thread and for a database that another process may have open.
     package static func copy(of source: String, to path: String) throws(SQLError) {
         try write(path) { partial throws(SQLError) in
             try SQLiteConnection(path: source, role: .reader).execute("VACUUM INTO ?1", partial)

@@ -24,7 +24,14 @@ final class SQLiteConnection: Connection {
     private(set) var writingCommits = 0
     /// When the current statement is interrupted, by the monotonic clock in milliseconds.
     var deadline: Int64?
-    private var statements: [UnsafePointer<UInt8>: SQLiteStatement] = [:]
+    private var statements: [Key: SQLiteStatement] = [:]
+
+    /// Identifies a prepared statement.
+    private struct Key: Hashable {
+        /// The address of the literal.
+        let start: UnsafePointer<UInt8>
+        let isDescending: Bool
+    }
 
     /// Memory statistics are unused, and counting takes a lock shared by all threads at each allocation.
     private static let countsNoMemory: Void = { _ = sqlite3_config_memory_statistics(0) }()
@@ -55,13 +62,14 @@ final class SQLiteConnection: Connection {
     // MARK: Statements
 
     override func run(
-        _ sql: StaticString, _ values: [(any SQLBindable)?], _ body: (Row) throws(SQLError) -> Bool
+        _ sql: StaticString, _ values: [(any SQLBindable)?], descending: Bool,
+        _ body: (Row) throws(SQLError) -> Bool
     ) throws(SQLError) {
-        try statement(sql).run(values, on: self, body)
+        try statement(sql, descending: descending).run(values, on: self, body)
     }
 
     override func enqueue(_ sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) {
-        try run(sql, values) { _ throws(SQLError) in true }
+        try run(sql, values, descending: false) { _ throws(SQLError) in true }
     }
 
     override func changes(of sql: StaticString, _ values: [(any SQLBindable)?]) throws(SQLError) -> Int {
@@ -75,11 +83,12 @@ final class SQLiteConnection: Connection {
     }
 
     /// The prepared statement for this literal. A new one if the kept statement is running further up the stack.
-    private func statement(_ sql: StaticString) throws(SQLError) -> SQLiteStatement {
-        let kept = statements[sql.utf8Start]
+    private func statement(_ sql: StaticString, descending: Bool) throws(SQLError) -> SQLiteStatement {
+        let key = Key(start: sql.utf8Start, isDescending: descending)
+        let kept = statements[key]
         if let kept, !kept.isRunning { return kept }
-        let statement = try SQLiteStatement(sql, on: self)
-        if kept == nil { statements[sql.utf8Start] = statement }
+        let statement = try SQLiteStatement(sql.text(descending: descending), on: self)
+        if kept == nil { statements[key] = statement }
         return statement
     }
 
@@ -174,12 +183,13 @@ final class SQLiteConnection: Connection {
     /// The numbers after the last one that the table has ever had. No other transaction can use them, because this one
     /// is the writer.
     override func newNumbers(_ count: Int, of table: String) throws(SQLError) -> [Int64] {
-        var last: Int64 = 0
-        try forEach("SELECT seq FROM sqlite_sequence WHERE name = ?1", table) { row throws(SQLError) in
-            last = row.integer(0)
-            return false
-        }
+        let last = try lastNumber(of: table)
         return (0..<Int64(count)).map { last + 1 + $0 }
+    }
+
+    /// The last number that a table has assigned; 0 if there is none.
+    func lastNumber(of table: String) throws(SQLError) -> Int64 {
+        try value("SELECT seq FROM sqlite_sequence WHERE name = ?1", table) { $0.integer(0) } ?? 0
     }
 
     // MARK: Free pages

@@ -9,15 +9,14 @@ extension Database {
     ///   - readers: The number of threads for each kind of reader.
     ///   - migrations: By ascending version.
     ///   - longestRead: The time limit of a closure that reads. A longer read keeps the log from being reused.
-    ///   - check: Whether to check the file for damage first (`PRAGMA quick_check`), which reads all of it.
     ///   - onCommit: Called on the writing thread after each commit that wrote something.
     ///   - onFatalError: Called on the writing thread after a commit in doubt. It must end the process without resuming
     ///     any caller; the next start determines the outcome.
     /// - Throws: ``SQLError/Code/unknownSchema`` for a database of a newer or too old program, `SQLITE_CORRUPT` for a
     ///   damaged one, `SQLITE_CANTOPEN`, `SQLITE_BUSY`.
     package static func open(
-        path: String, readers: Int = 2, longestRead: Duration = .seconds(5), migrations: [Migration],
-        check: Bool = false, log: Log, onCommit: @escaping @Sendable (Commit) -> Void = { _ in },
+        path: String, readers: Int = 2, longestRead: Duration = .seconds(5), migrations: [Migration], log: Log,
+        onCommit: @escaping @Sendable (Commit) -> Void = { _ in },
         onFatalError: @escaping @Sendable (SQLError) -> Never
     ) throws(SQLError) -> Database {
         try createPrivately(path)
@@ -27,13 +26,10 @@ extension Database {
         guard mode == "wal" else {
             throw SQLError(code: SQLITE_CANTOPEN, message: "\(path): no write-ahead log on this file system")
         }
-        if check { try connection.check() }
         try connection.migrate(migrations)
 
         let writes = JobQueue()
-        let state = WriterState()
-        let writer = try SQLiteWriter(
-            connection, state: state, log: log, onCommit: onCommit, onFatalError: onFatalError)
+        let writer = try SQLiteWriter(connection, log: log, onCommit: onCommit, onFatalError: onFatalError)
         func makeReaders(_ name: String) throws(SQLError) -> Readers {
             try Readers(name, count: readers, longestRead: longestRead) { () throws(SQLError) in
                 let connection = try SQLiteConnection(path: path, role: .reader)
@@ -42,8 +38,8 @@ extension Database {
             }
         }
         return Database(
-            path: path, writes: writes, readers: (try makeReaders("sqlite-requests"), try makeReaders("sqlite-loops")),
-            writer: try thread("sqlite-write") { writer.work(on: writes) }, state: state)
+            writes: writes, readers: (try makeReaders("sqlite-requests"), try makeReaders("sqlite-loops")),
+            writer: try thread("sqlite-write") { writer.work(on: writes) })
     }
 
     /// Creates the file with mode 0600, unlike SQLite, which copies the mode to the log.
@@ -53,15 +49,5 @@ extension Database {
             throw SQLError(code: SQLITE_CANTOPEN, message: "\(path): \(String(cString: strerror(errno)))")
         }
         Glibc.close(file)
-    }
-}
-
-extension SQLiteConnection {
-    /// Checks the whole file for damage.
-    func check() throws(SQLError) {
-        let finding = try value("PRAGMA quick_check(1)") { $0.text(0) }
-        guard finding == "ok" else {
-            throw SQLError(code: SQLITE_CORRUPT, message: "the database is damaged: \(finding ?? "no answer")")
-        }
     }
 }

@@ -12,12 +12,8 @@ final class SQLiteStatement: Answer {
     /// another statement.
     private(set) var isRunning = false
 
-    convenience init(_ sql: StaticString, on connection: SQLiteConnection) throws(SQLError) {
-        try self.init(text: sql.description, on: connection)
-    }
-
-    /// - Parameter sql: Text of this program only.
-    init(text sql: String, on connection: SQLiteConnection) throws(SQLError) {
+    /// - Parameter sql: Text of this program only, which may contain names of its tables and columns.
+    init(_ sql: String, on connection: SQLiteConnection) throws(SQLError) {
         var handle: OpaquePointer?
         var rest: UnsafePointer<CChar>?
         var isOne = true

@@ -9,7 +9,6 @@ import CSQLite
 /// callers after the commit. It never waits for further closures.
 final class SQLiteWriter: Writer {
     private let connection: SQLiteConnection
-    let state: WriterState
     private let log: Log
     private let onCommit: @Sendable (Commit) -> Void
     private let onFatalError: @Sendable (SQLError) -> Never
@@ -34,11 +33,10 @@ final class SQLiteWriter: Writer {
     private static let endPatience: Int32 = 1000
 
     init(
-        _ connection: SQLiteConnection, state: WriterState, log: Log,
-        onCommit: @escaping @Sendable (Commit) -> Void, onFatalError: @escaping @Sendable (SQLError) -> Never
+        _ connection: SQLiteConnection, log: Log, onCommit: @escaping @Sendable (Commit) -> Void,
+        onFatalError: @escaping @Sendable (SQLError) -> Never
     ) throws(SQLError) {
         self.connection = connection
-        self.state = state
         self.log = log
         self.onCommit = onCommit
         self.onFatalError = onFatalError

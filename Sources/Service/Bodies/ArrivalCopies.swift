@@ -146,6 +146,7 @@ extension Service {
             try await writeBlocks(copy, of: source, contents)
         } catch { fault = error }
         contents.writers.forget(row: row)
+        // If this fails, the objects are removed at the end of the row's lease, which is not renewed any more.
         try? await files.abandonUpload(row: row, of: copy.key, at: clock.now)
         if let fault { throw fault }
     }

@@ -189,8 +189,16 @@ package final class ArrivalReader: Sendable {
             let length = result.contentLength
         else { throw Cut() }
         var whole: [StoredObject]?
-        if service.settings.contents != nil, case .bucket(let objects)? = try? await service.content(of: task).source {
-            whole = objects
+        if service.settings.contents != nil {
+            do {
+                if case .bucket(let objects) = try await service.content(of: task).source { whole = objects }
+            } catch is DomainError {
+                // The content was removed.
+            } catch {
+                service.log.warning(
+                    "the objects of a content cannot be found for a reader",
+                    ("session", task.sessionIdentifier), ("task", task.number), ("error", "\(error)"))
+            }
         }
         state.withLock { [whole] in ($0.isComplete, $0.whole) = (true, whole) }
         return (length, result.contentDigest)

@@ -113,14 +113,17 @@ extension Service {
         } catch {
             let message = (error as? BucketFault)?.message ?? "\(error)"
             if upload.attempts >= Self.mostAttempts {
-                log.error("an upload could not be aborted and is abandoned", ("message", message))
-                try? await store.files.forgetUpload(row: upload.row, id: upload.id)
+                // If the row remains, it is still due, and the next round tries again.
+                if (try? await store.files.forgetUpload(row: upload.row, id: upload.id)) != nil {
+                    log.error("an upload could not be aborted and is abandoned", ("message", message))
+                }
                 return
             }
             let delay = Duration.seconds(5 << min(upload.attempts, 9))
             if upload.attempts == 0 {
                 log.warning("an upload could not be aborted and is retried", ("message", message))
             }
+            // If this fails, the row is still due, and the next round tries again.
             try? await store.files.postponeUpload(row: upload.row, until: clock.now + delay)
         }
     }

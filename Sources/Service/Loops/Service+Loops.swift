@@ -1,9 +1,6 @@
 import Base
 import Core
-import Files
-import Glibc
 import Store
-import TransferEngine
 import Transfers
 
 extension Service {

@@ -74,7 +74,6 @@ extension Service {
                 id, ifRevision: revision, overtakesMoves: overtakesMoves, at: self.clock.now)
         }
         outlet.handle(aftermath)
-        hub.sessions.signal(id)
         return session
     }
 

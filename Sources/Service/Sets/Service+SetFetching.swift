@@ -65,12 +65,7 @@ extension Service {
 
     /// Removes the files of a list that is fetched again.
     private func clear(_ version: SetVersionID) async throws {
-        var hasMore = true
-        while hasMore {
-            let cleared = try await store.sets.clear(version, limit: Self.tasksAtOnce, at: clock.now)
-            outlet.handle(cleared.1)
-            hasMore = cleared.0
-        }
+        try await repeatStep { try await store.sets.clear(version, limit: Self.tasksAtOnce, at: clock.now) }
     }
 
     private func listBytes(of task: TaskRecord) async throws -> [UInt8] {
@@ -126,7 +121,9 @@ extension Service {
         specification.group = standing.version.publicId
         specification.taskDescription = file.path
         specification.expectedDigest = file.expectedDigest.flatMap { digest in
-            DigestAlgorithm(digest.algorithm).map { ContentDigest(algorithm: $0, value: digest.value) }
+            DigestAlgorithm(rawValue: digest.algorithm.rawValue).map {
+                ContentDigest(algorithm: $0, value: digest.value)
+            }
         }
         specification.maximumContentLength = file.length.map { max(1, $0) }
         specification.countOfBytesClientExpectsToReceive = file.length
@@ -194,7 +191,8 @@ extension Service {
         // A verification that was interrupted may have refused files already.
         var hasFailed = standing.version.failedFiles > 0
         while true {
-            let files = try await store.sets.unverifiedFiles(of: id, after: after, limit: Self.tasksAtOnce)
+            let files = try await store.sets.keptFiles(
+                of: id, after: after, limit: Self.tasksAtOnce, isUnverified: true)
             guard let last = files.last else { break }
             after = last.file.path
             var failures: [(path: String, detail: String)] = []
@@ -212,7 +210,7 @@ extension Service {
     /// Why a file is not the listed one; nil if it is.
     private func mismatch(of file: KeptSetFile) async throws -> String? {
         guard let expected = file.file.expectedDigest else { return nil }
-        if let algorithm = DigestAlgorithm(expected.algorithm), algorithm == file.file.digest.algorithm {
+        if expected.algorithm.rawValue == file.file.digest.algorithm.rawValue {
             return expected.value == file.file.digest.value ? nil : "The file does not have the listed digest."
         }
         var digest = RunningSetDigest(expected.algorithm, length: file.file.length)
@@ -231,7 +229,10 @@ private enum RunningSetDigest {
     case git(GitBlobDigest)
 
     init(_ algorithm: SetDigestAlgorithm, length: Int64) {
-        self = DigestAlgorithm(algorithm).map { .known(Digest($0)) } ?? .git(GitBlobDigest(length: length))
+        // Tasks do not know Git's digest.
+        self =
+            DigestAlgorithm(rawValue: algorithm.rawValue).map { .known(Digest($0)) }
+            ?? .git(GitBlobDigest(length: length))
     }
 
     mutating func update(_ bytes: [UInt8]) {
@@ -248,18 +249,6 @@ private enum RunningSetDigest {
         switch self {
         case .known(let digest): digest.finish().hexadecimal
         case .git(let digest): digest.finish().hexadecimal
-        }
-    }
-}
-
-extension DigestAlgorithm {
-    /// Nil for a digest that tasks do not know.
-    init?(_ algorithm: SetDigestAlgorithm) {
-        switch algorithm {
-        case .sha256: self = .sha256
-        case .sha512: self = .sha512
-        case .md5: self = .md5
-        case .gitBlobSHA1: return nil
         }
     }
 }

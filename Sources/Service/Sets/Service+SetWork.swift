@@ -160,7 +160,7 @@ extension Service {
     /// Removes a deleted set: its tasks, its published files, its rows.
     private func remove(_ standing: SetStanding) async throws {
         let set = standing.set
-        let versions = try await store.sets.allVersions(of: set.id, limit: .max)
+        let versions = try await store.sets.allVersions(of: set.id)
         // A removal that was interrupted may have cancelled a version, and not yet its tasks.
         for version in versions where version.state != .published {
             try await move(version.id, .cancel)
@@ -195,12 +195,7 @@ extension Service {
     }
 
     private func removeRows(of version: SetVersionID) async throws {
-        var hasMore = true
-        while hasMore {
-            let removed = try await store.sets.remove(version, limit: Self.rowsAtOnce, at: clock.now)
-            outlet.handle(removed.1)
-            hasMore = removed.0
-        }
+        try await repeatStep { try await store.sets.remove(version, limit: Self.rowsAtOnce, at: clock.now) }
     }
 
     private func cancelTasks(of version: SetVersionRecord) async throws {

@@ -63,10 +63,7 @@ struct SetPrefix: Sendable {
             if file.length > PartPlan.usual {
                 try await putParts(file, key, terms)
             } else {
-                let bytes = try await sources.read(file, 0..<file.length)
-                let content = try await sources.folder.disk.run(.long) { () throws(SystemError) in
-                    SentBytes(bytes, isWhole: true)
-                }
+                let content = try await sent(try await sources.read(file, 0..<file.length))
                 if content.isProven(by: try await client.put(key, content, terms)) { return }
             }
         } catch {
@@ -84,12 +81,14 @@ struct SetPrefix: Sendable {
         let width = Int(min(4, max(1, Self.partMemory / length)))
         try await client.assemble(key, terms, parts: count, width: width) { number, upload in
             let range = plan.offset(ofPart: number)..<min(file.length, plan.offset(ofPart: number + 1))
-            let bytes = try await sources.read(file, range)
-            let content = try await sources.folder.disk.run(.long) { () throws(SystemError) in
-                SentBytes(bytes, isWhole: false)
-            }
+            let content = try await sent(try await sources.read(file, range), isWhole: false)
             return try await client.putPart(number, of: upload, key, content)
         }
+    }
+
+    /// Bytes with their digests, which are computed off Swift's pool.
+    private func sent(_ bytes: [UInt8], isWhole: Bool = true) async throws(SystemError) -> SentBytes {
+        try await sources.folder.disk.run(.long) { () throws(SystemError) in SentBytes(bytes, isWhole: isWhole) }
     }
 
     private func mark(of file: PublishedFile) -> String { "\(file.digest.algorithm.rawValue):\(file.digest.value)" }
@@ -133,10 +132,7 @@ struct SetPrefix: Sendable {
 
     func write(manifest: [UInt8], of version: String) async throws {
         let key = manifests + manifestName(of: version)
-        let content = try await sources.folder.disk.run(.long) { () throws(SystemError) in
-            SentBytes(manifest, isWhole: true)
-        }
-        _ = try await client.put(key, content, ObjectTerms(mark: "manifest", mediaType: Self.json))
+        _ = try await client.put(key, try await sent(manifest), ObjectTerms(mark: "manifest", mediaType: Self.json))
     }
 
     /// Writes `current.json`. A store that supports conditions replaces only the object that was read before. If another

@@ -55,8 +55,16 @@ extension Service {
         do {
             return try await cancelHeld(task)
         } catch {
-            if let aftermath = try? await store.tasks.letGoOn(task.id, at: clock.now) { outlet.handle(aftermath) }
-            throw error
+            let reason = error
+            do {
+                outlet.handle(try await store.tasks.letGoOn(task.id, at: clock.now))
+            } catch {
+                // The next start of this node, or the takeover of its claims, resumes the task.
+                log.warning(
+                    "a task that could not be cancelled stays suspended", ("session", task.sessionIdentifier),
+                    ("task", task.number), ("error", "\(error)"))
+            }
+            throw reason
         }
     }
 
@@ -75,16 +83,9 @@ extension Service {
                     "There is no resume point: the origin sent no strong validator, or no bytes.")
         }
         let nonce = RandomBytes.make(16)
-        let aftermath =
-            switch kept {
-            case .file(let file):
-                try await store.tasks.cancel(
-                    task.id, keeping: file, length: progress.keptOffset, nonce: nonce, at: clock.now)
-            case .upload(let upload):
-                try await store.tasks.cancel(
-                    task.id, keeping: upload, length: progress.keptOffset, nonce: nonce, at: clock.now)
-            }
-        outlet.handle(aftermath)
+        outlet.handle(
+            try await store.tasks.cancel(
+                task.id, keeping: kept, length: progress.keptOffset, nonce: nonce, at: clock.now))
         hub.tasks.signal(task.id)
         let token = ResumeToken {
             $0.nonce = nonce.base64URL

@@ -15,11 +15,13 @@ extension Service {
         try await store.tasks.read(number, in: session)
     }
 
+    /// Tasks of a session after a number, each with the result of a search, if there is one.
     package func tasks<Known>(
-        in session: SessionID, _ filter: TaskFilter, _ span: ListSpan = ListSpan(), after number: Int64, limit: Int,
-        known: @escaping @Sendable (TaskStamp) -> Known?
-    ) async throws -> [FoundTask<Known>] {
-        try await store.tasks.list(in: session, filter, span, after: number, limit: limit, known: known)
+        in session: SessionID, _ filter: TaskFilter, _ span: ListSpan = ListSpan(), matching search: TaskSearch? = nil,
+        after number: Int64, limit: Int, known: @escaping @Sendable (TaskStamp) -> Known?
+    ) async throws -> [SearchedTask<Known>] {
+        try await store.tasks.list(
+            in: session, filter, span, matching: search, after: number, limit: limit, known: known)
     }
 
     package func tasks(
@@ -28,28 +30,12 @@ extension Service {
         try await store.tasks.list(in: session, filter, span, after: number, limit: limit)
     }
 
-    /// Tasks of an app in all sessions, after one of them.
+    /// Tasks of an app in all sessions, after one of them, each with the result of a search, if there is one.
     package func tasks<Known>(
-        of app: AppID, _ filter: TaskFilter, _ span: ListSpan, after id: Int64, limit: Int,
-        known: @escaping @Sendable (TaskStamp) -> Known?
-    ) async throws -> [FoundTask<Known>] {
-        try await store.tasks.list(of: app, filter, span, after: id, limit: limit, known: known)
-    }
-
-    /// Tasks of a session after a number, each with the result of a search.
-    package func search<Known>(
-        for search: TaskSearch, in session: SessionID, _ filter: TaskFilter, _ span: ListSpan, after number: Int64,
+        of app: AppID, _ filter: TaskFilter, _ span: ListSpan, matching search: TaskSearch? = nil, after id: Int64,
         limit: Int, known: @escaping @Sendable (TaskStamp) -> Known?
     ) async throws -> [SearchedTask<Known>] {
-        try await store.tasks.search(for: search, in: session, filter, span, after: number, limit: limit, known: known)
-    }
-
-    /// Tasks of an app in all sessions, after one of them, each with the result of a search.
-    package func search<Known>(
-        for search: TaskSearch, of app: AppID, _ filter: TaskFilter, _ span: ListSpan, after id: Int64, limit: Int,
-        known: @escaping @Sendable (TaskStamp) -> Known?
-    ) async throws -> [SearchedTask<Known>] {
-        try await store.tasks.search(for: search, of: app, filter, span, after: id, limit: limit, known: known)
+        try await store.tasks.list(of: app, filter, span, matching: search, after: id, limit: limit, known: known)
     }
 
     /// A task once it completes or, with a revision, once it is newer; at the latest at the monotonic `deadline` (ms).

@@ -56,9 +56,7 @@ extension Store.Apps {
     }
 
     func readConditions(_ db: Connection) throws -> DeclaredConditions {
-        try db.first("SELECT document FROM setting WHERE name = 'conditions'") {
-            try documents.decode(DeclaredConditions.self, $0.blob(0))
-        } ?? DeclaredConditions()
+        try askConditions(db).get()[0].first ?? DeclaredConditions()
     }
 
     /// Queries the declared conditions: no row if the operator declared none.

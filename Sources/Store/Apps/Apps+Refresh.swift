@@ -60,20 +60,19 @@ extension Store.Apps {
         }
     }
 
+    /// Apps whose refresh is recovered in one commit.
+    private static let recoveredAtOnce = 100
+
     /// Skips the fetches that fell due while the service was down, and abandons the fetches that were never sent.
     ///
-    /// - Parameters:
-    ///   - start: When the service started. Fetches that are created or fall due later belong to this run.
-    ///   - limit: Apps handled in one commit.
-    package func recoverRefresh(
-        startedAt start: Timestamp, limit: Int = 100, at now: Timestamp
-    ) async throws -> Aftermath {
+    /// - Parameter start: When the service started. Fetches that are created or fall due later belong to this run.
+    package func recoverRefresh(startedAt start: Timestamp, at now: Timestamp) async throws -> Aftermath {
         var all = Aftermath()
         while true {
             let (hasMore, aftermath) = try await transact(at: now) { transaction in
-                let unsent = try self.giveUpUnsentFetches(before: start, limit, transaction)
-                return unsent == limit
-                    ? true : try self.skipMissedFetches(before: min(start, now), limit, transaction) == limit
+                let unsent = try self.giveUpUnsentFetches(before: start, transaction)
+                return try unsent == Self.recoveredAtOnce
+                    || self.skipMissedFetches(before: min(start, now), transaction) == Self.recoveredAtOnce
             }
             all.merge(aftermath)
             if !hasMore { return all }
@@ -81,12 +80,12 @@ extension Store.Apps {
     }
 
     /// - Returns: The number of fetches handled. None of them is pending any more.
-    private func giveUpUnsentFetches(before start: Timestamp, _ limit: Int, _ transaction: Transaction) throws -> Int {
+    private func giveUpUnsentFetches(before start: Timestamp, _ transaction: Transaction) throws -> Int {
         let unsent = try transaction.db.all(
             """
             SELECT id, app FROM launch WHERE kind = 'app.performFetch' AND state = 'pending' AND attempts = 0 \
             AND created_at < ?1 ORDER BY created_at LIMIT ?2
-            """, start.milliseconds, limit
+            """, start.milliseconds, Self.recoveredAtOnce
         ) { ($0.integer("id"), AppID($0.integer("app"))) }
         for (id, owner) in unsent {
             guard let app = try read(owner, transaction.db) else {
@@ -99,9 +98,10 @@ extension Store.Apps {
     }
 
     /// - Returns: The number of apps handled. No next fetch of these apps is overdue any more.
-    private func skipMissedFetches(before start: Timestamp, _ limit: Int, _ transaction: Transaction) throws -> Int {
+    private func skipMissedFetches(before start: Timestamp, _ transaction: Transaction) throws -> Int {
         let overdue = try transaction.db.all(
-            "SELECT app FROM refresh WHERE next_at < ?1 ORDER BY next_at LIMIT ?2", start.milliseconds, limit
+            "SELECT app FROM refresh WHERE next_at < ?1 ORDER BY next_at LIMIT ?2", start.milliseconds,
+            Self.recoveredAtOnce
         ) { AppID($0.integer(0)) }
         for id in overdue {
             guard let app = try read(id, transaction.db) else {

@@ -1,4 +1,3 @@
-import Base
 package import Core
 import SQL
 
@@ -40,10 +39,7 @@ extension Store.Apps {
 
     package func read(identifier: String) async throws -> AppRecord {
         try await database.read { db in
-            guard let id = try Self.appID(identifier, db), let app = try self.read(id, db) else {
-                throw DomainError.notFound
-            }
-            return app
+            try Self.appID(identifier, db).flatMap { try self.read($0, db) }.orNotFound()
         }
     }
 
@@ -52,29 +48,18 @@ extension Store.Apps {
         _ span: ListSpan = ListSpan(), after cursor: Int64, limit: Int
     ) async throws -> [AppRecord] {
         try await database.read { db in
-            let stretch = try span.stretch(after: cursor) { place in
-                try db.first("SELECT id, created_at FROM app WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
-                    ($0.integer(0), $0.time("created_at"))
-                }
-            }
-            let ids =
-                switch span.order {
-                case .ascending:
-                    try db.all(
-                        "SELECT id FROM app WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3", stretch.low, stretch.high,
-                        limit
-                    ) { AppID($0.integer(0)) }
-                case .descending:
-                    try db.all(
-                        "SELECT id FROM app WHERE id > ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3", stretch.low,
-                        stretch.high, limit
-                    ) { AppID($0.integer(0)) }
-                }
+            let stretch = try span.stretch(
+                after: cursor, db.positions("SELECT id, created_at FROM app WHERE id >= ?1 ORDER BY id LIMIT 1"))
+            let ids = try db.all(
+                "SELECT id FROM app WHERE id > ?1 AND id < ?2 ORDER BY id ASC LIMIT ?3", stretch.low, stretch.high,
+                limit, descending: span.isDescending
+            ) { AppID($0.integer(0)) }
             return try ids.compactMap { try self.read($0, db) }
         }
     }
 
-    /// Hides an app with its keys and sessions from all readers. The janitor removes the rows.
+    /// Deletes an app's keys, whose identifiers can be used again at once, and hides the app with its sessions from all
+    /// readers. The janitor removes the other rows.
     ///
     /// - Returns: Its transfers in flight, to be stopped.
     package func delete(_ id: AppID) async throws -> [TaskID] {
@@ -88,6 +73,7 @@ extension Store.Apps {
             try db.execute("INSERT INTO deleted_app (app) VALUES (?1)", id.rawValue)
             try db.execute("DELETE FROM webhook_health WHERE app = ?1", id.rawValue)
             try db.execute("DELETE FROM refresh WHERE app = ?1", id.rawValue)
+            try db.execute("DELETE FROM api_key WHERE app = ?1", id.rawValue)
             try db.execute("DELETE FROM app WHERE id = ?1", id.rawValue)
             return active
         }

@@ -124,16 +124,11 @@ extension Store.Cache {
             rest.hasPassedBytes = rest.adoptedFile == nil && rest.kept.parts == nil
             rest.forgetBytes()
             rest.adoptedFile = nil
-            try store.tasks.saveProgress(rest, live, transaction)
+            try store.tasks.save(rest, of: live.id, db)
             return true
         }
         if !leads { transaction.landings.left.insert(flight.id) }
         return false
-    }
-
-    /// Lands the transfer of a task that continues with another request: its flight ends without it.
-    func land(_ landing: Landing, of live: LiveTask, _ transaction: Transaction) throws {
-        try leaveFlight(live, landing: landing, transaction)
     }
 
     private func land(

@@ -1,4 +1,3 @@
-import Base
 package import Core
 import Formats
 import SQL
@@ -67,7 +66,7 @@ extension Store.Cache {
     package func consult(
         _ questions: [CacheQuestion], at now: Timestamp
     ) async throws -> (answers: [CacheAnswer], aftermath: Aftermath) {
-        let (answers, aftermath) = try await transact(at: now) { transaction in
+        try await transact(at: now) { transaction in
             try transaction.preread(questions.map(\.task))
             let asked = try questions.map { question in
                 let live = try transaction.live(question.task)
@@ -79,7 +78,6 @@ extension Store.Cache {
                 return try self.answer(question, live, &reading, transaction)
             }
         }
-        return (answers, aftermath)
     }
 
     private func isClaimedHere(_ live: LiveTask) -> Bool {

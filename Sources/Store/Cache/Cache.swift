@@ -1,4 +1,3 @@
-import Base
 package import Core
 import Formats
 import SQL

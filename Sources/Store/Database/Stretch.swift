@@ -1,4 +1,5 @@
 import Core
+import SQL
 
 /// The positions of a list between two bounds, which are excluded.
 struct Stretch {
@@ -37,5 +38,12 @@ extension ListSpan {
         case .descending: break
         }
         return stretch
+    }
+}
+
+extension Connection {
+    /// The first position at or above a given one, and its time of creation, by a statement with these two columns.
+    func positions(_ sql: StaticString) -> (Int64) throws -> (position: Int64, createdAt: Timestamp)? {
+        { place in try self.first(sql, place) { ($0.integer(0), $0.time("created_at")) } }
     }
 }

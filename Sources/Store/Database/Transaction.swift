@@ -26,6 +26,8 @@ package struct Aftermath: Sendable {
     /// Cancelled uploads of which a server holds a partial upload that it may discard.
     package var abandonedUploads: [TaskID] = []
     package var completedTasks: [CompletedTask] = []
+    /// Whether tasks were deleted with their session.
+    package var hasDeletedTasks = false
     /// Files that nothing refers to any more, relative to the data folder.
     package var filesToRemove: [String] = []
     /// Whether a step on a set is due.
@@ -45,6 +47,7 @@ package struct Aftermath: Sendable {
         transfersToStop += other.transfersToStop
         abandonedUploads += other.abandonedUploads
         completedTasks += other.completedTasks
+        hasDeletedTasks = hasDeletedTasks || other.hasDeletedTasks
         filesToRemove += other.filesToRemove
         hasDueSets = hasDueSets || other.hasDueSets
         unreadContents += other.unreadContents
@@ -58,7 +61,7 @@ final class Transaction {
     let db: Connection
     let documents: Documents
     let policies: Store.Policies
-    private let store: Store
+    let store: Store
     /// The node that runs the transaction, if nodes share the store.
     let node: String?
     let now: Timestamp
@@ -74,8 +77,8 @@ final class Transaction {
     private var events: [[(any SQLBindable)?]] = []
     private var contents: [[(any SQLBindable)?]] = []
     private var queuedInLanes: [Int64: Int64] = [:]
-    private var unfinishedOfApps: [AppID: Int64] = [:]
-    private var storedOfApps: [AppID: Int64] = [:]
+    /// Changes of the apps' unfinished tasks and stored bytes.
+    private var countsOfApps: [AppID: (unfinished: Int64, stored: Int64)] = [:]
     private var cacheOfApps: [AppID: CacheChange] = [:]
     private var versions: [SetVersionID: SetVersionChange] = [:]
     var landings = LandingReading()
@@ -201,13 +204,13 @@ final class Transaction {
         if count > 0 { aftermath.hasQueuedTasks = true }
     }
 
-    func addUnfinished(_ count: Int64, app: AppID) { unfinishedOfApps[app, default: 0] += count }
+    func addUnfinished(_ count: Int64, app: AppID) { countsOfApps[app, default: (0, 0)].unfinished += count }
 
     /// Adds to the app's stored bytes of bodies and contents; negative for removed bytes.
-    func addStored(_ count: Int64, app: AppID) { storedOfApps[app, default: 0] += count }
+    func addStored(_ count: Int64, app: AppID) { countsOfApps[app, default: (0, 0)].stored += count }
 
     /// The change of the app's stored bytes that is not written yet.
-    func stored(of app: AppID) -> Int64 { storedOfApps[app] ?? 0 }
+    func stored(of app: AppID) -> Int64 { countsOfApps[app]?.stored ?? 0 }
 
     func change(cacheOf app: AppID, _ body: (inout CacheChange) -> Void) {
         body(&cacheOfApps[app, default: CacheChange()])
@@ -276,22 +279,15 @@ final class Transaction {
                 count)
         }
         queuedInLanes = [:]
-        for (app, count) in unfinishedOfApps where count != 0 {
+        for (app, count) in countsOfApps where count != (0, 0) {
             try db.execute(
                 """
                 UPDATE app SET unfinished_tasks = \
-                CASE WHEN unfinished_tasks + ?2 > 0 THEN unfinished_tasks + ?2 ELSE 0 END WHERE id = ?1
-                """, app.rawValue, count)
+                CASE WHEN unfinished_tasks + ?2 > 0 THEN unfinished_tasks + ?2 ELSE 0 END, \
+                stored_bytes = CASE WHEN stored_bytes + ?3 > 0 THEN stored_bytes + ?3 ELSE 0 END WHERE id = ?1
+                """, app.rawValue, count.unfinished, count.stored)
         }
-        unfinishedOfApps = [:]
-        for (app, count) in storedOfApps where count != 0 {
-            try db.execute(
-                """
-                UPDATE app SET stored_bytes = CASE WHEN stored_bytes + ?2 > 0 THEN stored_bytes + ?2 ELSE 0 END \
-                WHERE id = ?1
-                """, app.rawValue, count)
-        }
-        storedOfApps = [:]
+        countsOfApps = [:]
         for (app, change) in cacheOfApps { try change.write(for: app, db) }
         cacheOfApps = [:]
         for (version, change) in versions { try change.write(for: version, self) }

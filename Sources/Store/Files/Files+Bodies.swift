@@ -49,31 +49,17 @@ extension Store.Files {
         of app: AppID, isComplete: Bool?, isInUse: Bool?, _ span: ListSpan = ListSpan(), after cursor: Int64,
         limit: Int
     ) async throws -> [(cursor: Int64, body: BodyRecord)] {
-        @Sendable func read(_ row: Row) -> (cursor: Int64, body: BodyRecord) {
-            (row.integer("id"), BodyRecord(row, app: app, storage: nil))
-        }
-        return try await database.read { db in
-            let stretch = try span.stretch(after: cursor) { place in
-                try db.first("SELECT id, created_at FROM body WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
-                    ($0.integer(0), $0.time("created_at"))
-                }
-            }
-            return switch span.order {
-            case .ascending:
-                try db.all(
-                    """
-                    SELECT id, public_id, complete, length, expected_length, digest, media_type, uses, created_at, \
-                    expires_at FROM body WHERE app = ?1 AND id > ?2 AND id < ?3 AND (complete = ?4 OR ?4 IS NULL) \
-                    AND (CASE WHEN uses > 0 THEN 1 ELSE 0 END = CAST(?5 AS BIGINT) OR ?5 IS NULL) ORDER BY id LIMIT ?6
-                    """, app.rawValue, stretch.low, stretch.high, isComplete, isInUse, limit, read: read)
-            case .descending:
-                try db.all(
-                    """
-                    SELECT id, public_id, complete, length, expected_length, digest, media_type, uses, created_at, \
-                    expires_at FROM body WHERE app = ?1 AND id > ?2 AND id < ?3 AND (complete = ?4 OR ?4 IS NULL) \
-                    AND (CASE WHEN uses > 0 THEN 1 ELSE 0 END = CAST(?5 AS BIGINT) OR ?5 IS NULL) ORDER BY id DESC LIMIT ?6
-                    """, app.rawValue, stretch.low, stretch.high, isComplete, isInUse, limit, read: read)
-            }
+        try await database.read { db in
+            let stretch = try span.stretch(
+                after: cursor, db.positions("SELECT id, created_at FROM body WHERE id >= ?1 ORDER BY id LIMIT 1"))
+            return try db.all(
+                """
+                SELECT id, public_id, complete, length, expected_length, digest, media_type, uses, created_at, \
+                expires_at FROM body WHERE app = ?1 AND id > ?2 AND id < ?3 AND (complete = ?4 OR ?4 IS NULL) \
+                AND (CASE WHEN uses > 0 THEN 1 ELSE 0 END = CAST(?5 AS BIGINT) OR ?5 IS NULL) ORDER BY id ASC LIMIT ?6
+                """, app.rawValue, stretch.low, stretch.high, isComplete, isInUse, limit,
+                descending: span.isDescending
+            ) { row in (cursor: row.integer("id"), body: BodyRecord(row, app: app, storage: nil)) }
         }
     }
 
@@ -103,18 +89,14 @@ extension Store.Files {
     /// - Returns: The aftermath, with the file to remove if no task uses the body.
     package func deleteBody(_ publicId: String, app: AppID, at now: Timestamp) async throws -> Aftermath {
         try await transact(at: now) { transaction in
-            guard let body = try self.readBody(publicId, app, transaction.db) else { throw DomainError.notFound }
-            let id = try self.bodyRow(publicId, transaction.db)
-            if body.uses > 0 {
-                try transaction.db.execute("UPDATE body SET expires_at = 0 WHERE id = ?1", id)
-            } else if let id {
-                try self.remove(body: id, transaction)
-            }
+            let id = try transaction.db.first(
+                """
+                UPDATE body SET expires_at = 0 WHERE public_id = ?1 AND app = ?2 AND coalesce(expires_at, 1) <> 0 \
+                RETURNING id
+                """, publicId, app.rawValue
+            ) { $0.integer(0) }.orNotFound()
+            try self.remove(body: id, transaction)
         }.1
-    }
-
-    private func bodyRow(_ publicId: String, _ db: Connection) throws -> Int64? {
-        try db.first("SELECT id FROM body WHERE public_id = ?1", publicId) { $0.integer(0) }
     }
 
     func readBody(_ publicId: String, _ app: AppID, _ db: Connection) throws -> BodyRecord? {
@@ -154,7 +136,19 @@ extension Store.Files {
         _ source: NewTask.Body, index: Int, app: AppID, _ transaction: Transaction
     ) throws -> (row: Int64, publicId: String, length: Int64) {
         let db = transaction.db
-        let now = transaction.now
+        func add(
+            _ publicId: String, length: Int64, _ digest: String, _ mediaType: String? = nil, bytes: [UInt8]? = nil,
+            file: String? = nil
+        ) throws -> (row: Int64, publicId: String, length: Int64) {
+            let id = try db.insert(
+                """
+                INSERT INTO body (public_id, app, complete, length, digest, media_type, bytes, file, uses, created_at) \
+                VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, 1, ?8)
+                """,
+                publicId, app.rawValue, length, digest, mediaType, bytes, file, transaction.now.milliseconds)
+            transaction.addStored(length, app: app)
+            return (id, publicId, length)
+        }
         switch source {
         case .stored(let publicId):
             let found = try db.first(
@@ -166,36 +160,16 @@ extension Store.Files {
             guard let (row, length) = found else { throw DomainError.bodyNotFound(index: index) }
             return (row, publicId, length)
         case .bytes(let bytes, let mediaType, let publicId):
-            let id = try db.insert(
-                """
-                INSERT INTO body (public_id, app, complete, length, digest, media_type, bytes, uses, created_at) \
-                VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, 1, ?7)
-                """,
-                publicId, app.rawValue, bytes.count, Digest.of(bytes).hexadecimal, mediaType, bytes, now.milliseconds)
-            transaction.addStored(Int64(bytes.count), app: app)
-            return (id, publicId, Int64(bytes.count))
+            return try add(
+                publicId, length: Int64(bytes.count), Digest.of(bytes).hexadecimal, mediaType, bytes: bytes)
         case .file(let path, let length, let digest, let publicId):
-            let id = try db.insert(
-                """
-                INSERT INTO body (public_id, app, complete, length, digest, file, uses, created_at) \
-                VALUES (?1, ?2, 1, ?3, ?4, ?5, 1, ?6)
-                """,
-                publicId, app.rawValue, length, digest, path, now.milliseconds)
-            transaction.addStored(length, app: app)
-            return (id, publicId, length)
+            return try add(publicId, length: length, digest, file: path)
         case .objects(let objects, let digest, let mediaType, let publicId):
-            let length = objects.reduce(0) { $0 + $1.length }
-            let id = try db.insert(
-                """
-                INSERT INTO body (public_id, app, complete, length, digest, media_type, uses, created_at) \
-                VALUES (?1, ?2, 1, ?3, ?4, ?5, 1, ?6)
-                """,
-                publicId, app.rawValue, length, digest, mediaType, now.milliseconds)
-            do { try insert(objects, ofBody: id, at: 0, db) } catch is ObjectGone {
+            let body = try add(publicId, length: objects.reduce(0) { $0 + $1.length }, digest, mediaType)
+            do { try insert(objects, ofBody: body.row, at: 0, db) } catch is ObjectGone {
                 throw DomainError.contentNotFound(index: index)
             }
-            transaction.addStored(length, app: app)
-            return (id, publicId, length)
+            return body
         }
     }
 
@@ -203,17 +177,13 @@ extension Store.Files {
     ///
     /// - Returns: False if the task is completed or already has a body.
     package func attach(_ source: NewTask.Body, to id: TaskID, at now: Timestamp) async throws -> Bool {
-        try await transact(at: now) { [documents] transaction in
+        try await transact(at: now) { transaction in
             guard let live = try transaction.live(id), live.body == nil,
                 var task = try store.tasks.read(id, transaction.db)
             else { return false }
             let body = try self.attach(source, index: 0, app: task.app, transaction)
             (task.specification.body, task.specification.bodyLength) = (body.publicId, body.length)
-            try transaction.db.execute(
-                "UPDATE task SET specification_document = ?2, revision = revision + 1 WHERE id = ?1", id.rawValue,
-                documents.encode(
-                    task.specification, sealedAs: Store.Tasks.context(task.session, task.number),
-                    if: task.specification.request.holdsSecrets))
+            try store.tasks.save(task, transaction.db)
             try transaction.db.execute("UPDATE live SET body = ?2 WHERE task = ?1", id.rawValue, body.row)
             return true
         }.0
@@ -251,8 +221,7 @@ extension Store.Files {
             UPDATE app SET stored_bytes = CASE WHEN stored_bytes + ?2 > 0 THEN stored_bytes + ?2 ELSE 0 END \
             WHERE id = ?1 RETURNING stored_bytes
             """, app.rawValue, bytes
-        ) { $0.integer(0) }
-        guard let stored else { throw DomainError.notFound }
+        ) { $0.integer(0) }.orNotFound()
         if bytes > 0, stored > limit { throw DomainError.storedBytesExceeded(index: nil) }
     }
 }

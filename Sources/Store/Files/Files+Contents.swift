@@ -7,7 +7,7 @@ extension Store.Files {
     /// - Throws: ``DomainError/notFound`` if the task is not finished or left no content.
     package func content(of task: TaskID) async throws -> ContentLocation {
         try await database.read { db in
-            let found = try db.first(
+            try db.first(
                 """
                 SELECT length, algorithm, digest, coalesce((SELECT at + ?2 FROM acknowledgement \
                 WHERE session = content.session AND through >= content.seq ORDER BY through LIMIT 1), expires_at) \
@@ -17,9 +17,7 @@ extension Store.Files {
                 let record = try ContentRecord(row, expiresAt: row.timeOrNil("expires_at"))
                 let object = row.textOrNil("object").map { StoredObject(key: $0, length: record.length) }
                 return ContentLocation(record: record, storage: object.map { .objects([$0]) } ?? .init(row))
-            }
-            guard let found else { throw DomainError.notFound }
-            return found
+            }.orNotFound()
         }
     }
 
@@ -33,8 +31,7 @@ extension Store.Files {
             let found = try transaction.db.first(
                 "SELECT expired, (SELECT revision FROM task WHERE id = ?1) AS revision FROM content WHERE task = ?1",
                 task.rawValue
-            ) { (isExpired: $0.bool("expired"), revision: $0.integer("revision")) }
-            guard let found else { throw DomainError.notFound }
+            ) { (isExpired: $0.bool("expired"), revision: $0.integer("revision")) }.orNotFound()
             let isExpected =
                 switch expected {
                 case .unexpired: !found.isExpired

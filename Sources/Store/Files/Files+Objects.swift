@@ -17,12 +17,8 @@ extension Store.Files {
     /// Recorded instead of an upload's id if the parts are objects of their own.
     package static let partObjects = "parts"
 
-    /// Whether a content or body refers to the object.
-    package func isNamed(object key: String) async throws -> Bool {
-        try await database.read { db in try self.isNamed(object: key, db) }
-    }
-
-    private func isNamed(object key: String, _ db: Connection) throws -> Bool {
+    /// Whether a row refers to the object.
+    func isNamed(object key: String, _ db: Connection) throws -> Bool {
         try db.exists(
             """
             SELECT 1 WHERE EXISTS (SELECT 1 FROM content WHERE object = ?1) \
@@ -146,17 +142,9 @@ extension Store.Files {
     }
 
     func discardObjects(ofBody id: Int64, _ transaction: Transaction) throws {
-        try transaction.db.execute(
-            """
-            INSERT INTO bucket_upload (task, bucket, object_key, upload_id, begun_at, due_at) \
-            SELECT 0, CAST(?2 AS TEXT), object_key, CAST(?3 AS TEXT), CAST(?4 AS BIGINT), CAST(?4 AS BIGINT) \
-            FROM body_object AS mine WHERE body = ?1 \
-            AND NOT EXISTS (SELECT 1 FROM content WHERE object = mine.object_key) \
-            AND NOT EXISTS (SELECT 1 FROM cached WHERE object = mine.object_key) \
-            AND NOT EXISTS (SELECT 1 FROM set_file WHERE object = mine.object_key) \
-            AND NOT EXISTS (SELECT 1 FROM body_object AS other WHERE other.object_key = mine.object_key \
-            AND other.body <> mine.body)
-            """, id, Self.contentsBucket, Self.noUpload, transaction.now.milliseconds)
-        try transaction.db.execute("DELETE FROM body_object WHERE body = ?1", id)
+        let keys = try transaction.db.all("DELETE FROM body_object WHERE body = ?1 RETURNING object_key", id) {
+            $0.text(0)
+        }
+        for key in keys { try discard(object: key, transaction) }
     }
 }

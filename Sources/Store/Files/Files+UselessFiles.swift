@@ -12,14 +12,11 @@ extension Store.Files {
     ///
     /// - Parameter owner: The node whose disk has the file; `nil` for this node.
     func discard(_ file: String, on owner: String? = nil, _ transaction: Transaction) throws {
-        guard let owner, owner != disk else {
-            try transaction.db.execute(
-                "INSERT INTO useless_file (node, path) VALUES (?1, ?2) ON CONFLICT DO NOTHING", disk, file)
-            return transaction.aftermath.filesToRemove.append(file)
-        }
-        guard try store.nodes.livingOthers(transaction.db).contains(owner) else { return }
+        let owner = owner ?? disk
+        guard try owner == disk || store.nodes.livingOthers(transaction.db).contains(owner) else { return }
         try transaction.db.execute(
             "INSERT INTO useless_file (node, path) VALUES (?1, ?2) ON CONFLICT DO NOTHING", owner, file)
+        if owner == disk { transaction.aftermath.filesToRemove.append(file) }
     }
 
     /// Records the files that a task left on the disk of another node, which does not resume it.

@@ -30,10 +30,11 @@ extension Transaction {
     /// Applies an event to a launch. Every change of a launch's state uses this function.
     @discardableResult
     func move(launch id: Int64, _ event: LaunchState.Event) throws -> [LaunchState.Effect] {
-        let row = try db.first("SELECT app, kind, state_document FROM launch WHERE id = ?1", id) { row in
+        let (app, kind, document) = try db.first(
+            "SELECT app, kind, state_document FROM launch WHERE id = ?1", id
+        ) { row in
             (AppID(row.integer("app")), try row.value("kind") as LaunchKind, row.blob("state_document"))
-        }
-        guard let (app, kind, document) = row else { throw DomainError.notFound }
+        }.orNotFound()
         var state = try documents.decode(LaunchState.self, document)
         var effects = try state.handle(event, at: now)
         if case .pending = state, event != .redeliver, kind == .refreshStatusDidChange,

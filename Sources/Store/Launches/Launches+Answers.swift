@@ -48,10 +48,9 @@ extension Store.Launches {
     private func complete(
         _ id: Int64, _ launchId: String, through: Int64?, _ path: AnswerPath, _ transaction: Transaction
     ) throws {
-        let row = try transaction.db.first("SELECT session, last_seq FROM launch WHERE id = ?1", id) {
-            ($0.integerOrNil("session").map(SessionID.init), $0.integer("last_seq"))
-        }
-        guard let (sessionID, lastSeq) = row else { throw DomainError.notFound }
+        let (sessionID, lastSeq) = try transaction.db.first(
+            "SELECT session, last_seq FROM launch WHERE id = ?1", id
+        ) { ($0.integerOrNil("session").map(SessionID.init), $0.integer("last_seq")) }.orNotFound()
         guard let sessionID, let session = try transaction.sessionIfPresent(sessionID) else {
             try transaction.move(launch: id, .complete)
             return
@@ -79,6 +78,10 @@ extension Store.Launches {
         _ id: Int64, _ launchId: String, of app: AppRecord, _ result: BackgroundRefresh.Result,
         _ transaction: Transaction
     ) throws -> Bool {
+        // A repeated call, perhaps after later fetches.
+        let hasResult = try transaction.db.exists(
+            "SELECT 1 FROM launch WHERE id = ?1 AND state = 'completed' AND result IS NOT NULL", id)
+        if hasResult { return true }
         var refresh = try store.apps.readRefresh(of: app.id, transaction.db)
         do {
             let isNew = try refresh.handle(

@@ -11,25 +11,14 @@ extension Store.Launches {
             let stretch = try Self.stretch(of: span, after: cursor, db)
             // An index finds the app's launches. Their states and kinds are compared row by row.
             let (states, kinds) = (Self.listed(states), Self.listed(kinds))
-            let ids =
-                switch span.order {
-                case .ascending:
-                    try db.all(
-                        """
-                        SELECT id FROM launch WHERE app = ?1 AND id > ?2 AND id < ?3 \
-                        AND (session_identifier = ?4 OR ?4 IS NULL) AND (?5 LIKE '%,' || state || ',%' OR ?5 IS NULL) \
-                        AND (?6 LIKE '%,' || kind || ',%' OR ?6 IS NULL) ORDER BY id LIMIT ?7
-                        """, app.rawValue, stretch.low, stretch.high, identifier, states, kinds, limit
-                    ) { $0.integer(0) }
-                case .descending:
-                    try db.all(
-                        """
-                        SELECT id FROM launch WHERE app = ?1 AND id > ?2 AND id < ?3 \
-                        AND (session_identifier = ?4 OR ?4 IS NULL) AND (?5 LIKE '%,' || state || ',%' OR ?5 IS NULL) \
-                        AND (?6 LIKE '%,' || kind || ',%' OR ?6 IS NULL) ORDER BY id DESC LIMIT ?7
-                        """, app.rawValue, stretch.low, stretch.high, identifier, states, kinds, limit
-                    ) { $0.integer(0) }
-                }
+            let ids = try db.all(
+                """
+                SELECT id FROM launch WHERE app = ?1 AND id > ?2 AND id < ?3 \
+                AND (session_identifier = ?4 OR ?4 IS NULL) AND (?5 LIKE '%,' || state || ',%' OR ?5 IS NULL) \
+                AND (?6 LIKE '%,' || kind || ',%' OR ?6 IS NULL) ORDER BY id ASC LIMIT ?7
+                """, app.rawValue, stretch.low, stretch.high, identifier, states, kinds, limit,
+                descending: span.isDescending
+            ) { $0.integer(0) }
             return try ids.compactMap { id in try self.read(id, db).map { (id, $0) } }
         }
     }
@@ -51,11 +40,8 @@ extension Store.Launches {
 
     /// The positions of a span in the launches of all apps.
     static func stretch(of span: ListSpan, after cursor: Int64, _ db: Connection) throws -> Stretch {
-        try span.stretch(after: cursor) { place in
-            try db.first("SELECT id, created_at FROM launch WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
-                ($0.integer(0), $0.time("created_at"))
-            }
-        }
+        try span.stretch(
+            after: cursor, db.positions("SELECT id, created_at FROM launch WHERE id >= ?1 ORDER BY id LIMIT 1"))
     }
 
     func launchID(_ launchId: String, app: AppID, _ db: Connection) throws -> Int64 {

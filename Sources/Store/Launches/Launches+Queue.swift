@@ -177,12 +177,23 @@ private struct LaunchClaim {
 extension Transaction {
     fileprivate func firstDueLaunch(of app: AppID) throws -> Int64? {
         for urgency in LaunchUrgency.allCases {
-            let id = try db.first(
-                """
-                SELECT id FROM launch WHERE state = 'pending' AND app = ?1 AND urgency = ?2 AND due_at <= ?3 \
-                ORDER BY due_at, id LIMIT 1
-                """, app.rawValue, urgency.rawValue, now.milliseconds
-            ) { $0.integer(0) }
+            let id =
+                if urgency == .redelivered {
+                    // Of the launches that one call redelivers, the newest is sent first.
+                    try db.first(
+                        """
+                        SELECT id FROM launch WHERE state = 'pending' AND app = ?1 AND urgency = ?2 AND due_at <= ?3 \
+                        ORDER BY due_at DESC, id DESC LIMIT 1
+                        """, app.rawValue, urgency.rawValue, now.milliseconds
+                    ) { $0.integer(0) }
+                } else {
+                    try db.first(
+                        """
+                        SELECT id FROM launch WHERE state = 'pending' AND app = ?1 AND urgency = ?2 AND due_at <= ?3 \
+                        ORDER BY due_at, id LIMIT 1
+                        """, app.rawValue, urgency.rawValue, now.milliseconds
+                    ) { $0.integer(0) }
+                }
             if let id { return id }
         }
         return nil

@@ -74,13 +74,10 @@ extension Transaction {
     }
 
     private func launch(_ session: SessionEntry, _ reasons: LaunchRule.Reasons) throws {
-        let isForceQuit =
-            try db.first("SELECT force_quit FROM app WHERE id = ?1", session.app.rawValue) { $0.bool(0) } ?? true
-        guard !isForceQuit else { return }
-        let webhook = try webhook(of: session.app)
+        guard let app = try store.apps.read(session.app, db), !app.isForceQuit else { return }
         session.book.openLaunch = try insertLaunch(
-            Identifier.make(prefix: "lnch_"), .handleEvents, of: session.app, for: session, webhook.parkReason, reasons,
-            traceparent: try traceparentOfLastCompletion(in: session))
+            Identifier.make(prefix: "lnch_"), .handleEvents, of: session.app, for: session, app.webhook.parkReason,
+            reasons, traceparent: try traceparentOfLastCompletion(in: session))
         session.revision += 1
     }
 
@@ -101,12 +98,6 @@ extension Transaction {
         } catch is SealError, is UnreadableDocument {
             return nil
         }
-    }
-
-    func webhook(of app: AppID) throws -> WebhookSettings {
-        try db.first("SELECT webhook_document FROM app WHERE id = ?1", app.rawValue) {
-            try documents.decode(WebhookSettings.self, $0.blob(0))
-        } ?? WebhookSettings()
     }
 }
 

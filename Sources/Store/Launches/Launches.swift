@@ -78,8 +78,7 @@ extension Store.Launches {
         try await database.read { db in
             let acknowledged = try db.first(
                 "SELECT acknowledged_seq FROM session WHERE id = ?1", session.rawValue
-            ) { $0.integer(0) }
-            guard let acknowledged else { throw DomainError.notFound }
+            ) { $0.integer(0) }.orNotFound()
             let events =
                 limit > 0
                 ? try store.sessions.readEvents(

@@ -28,16 +28,12 @@ struct NodeRow: Sendable {
     private func enter(_ db: Connection, _ epoch: Int64) throws(SQLError) {
         // One after the other, because two processes could enter at once otherwise.
         try db.execute("LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE")
-        var stranger: String?
-        try db.forEach(
+        let stranger = try db.value(
             """
             SELECT id FROM node WHERE id <> ?1 AND lease_until > now() \
             AND (contents = ?2 AND contents IS NOT NULL) IS NOT TRUE
             """, id, contents
-        ) { row throws(SQLError) in
-            stranger = row.text("id")
-            return false
-        }
+        ) { $0.text(0) }
         if let stranger {
             throw SQLError(
                 .superseded,
@@ -70,15 +66,10 @@ struct NodeRow: Sendable {
 
     /// Determines the outcome of a commit group in doubt: a COMMIT still in flight on the server fails afterwards.
     private func settle(_ db: Connection, _ epoch: Int64, _ next: Int64) throws(SQLError) -> Int64? {
-        var committed: Int64?
-        try db.forEach(
+        try db.value(
             "UPDATE node SET epoch = ?3 WHERE id = ?1 AND (epoch = ?2 OR epoch = ?3) RETURNING committed", id, epoch,
             next
-        ) { row throws(SQLError) in
-            committed = row.integer("committed")
-            return false
-        }
-        return committed
+        ) { $0.integer(0) }
     }
 
     private func leave(_ db: Connection, _ epoch: Int64) throws(SQLError) {

@@ -79,26 +79,15 @@ extension Store.Questions {
         of app: AppID, _ span: ListSpan = ListSpan(), after cursor: Int64, limit: Int
     ) async throws -> [(cursor: Int64, credential: CredentialRecord)] {
         try await database.read { db in
-            let stretch = try span.stretch(after: cursor) { place in
-                try db.first("SELECT id, created_at FROM credential WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
-                    ($0.integer(0), $0.time("created_at"))
-                }
-            }
-            func read(_ row: Row) throws -> (Int64, CredentialRecord) { (row.integer("id"), try self.credential(row)) }
-            switch span.order {
-            case .ascending:
-                return try db.all(
-                    """
-                    SELECT id, public_id, space_document, session, created_at, secret FROM credential \
-                    WHERE app = ?1 AND id > ?2 AND id < ?3 ORDER BY id LIMIT ?4
-                    """, app.rawValue, stretch.low, stretch.high, limit, read: read)
-            case .descending:
-                return try db.all(
-                    """
-                    SELECT id, public_id, space_document, session, created_at, secret FROM credential \
-                    WHERE app = ?1 AND id > ?2 AND id < ?3 ORDER BY id DESC LIMIT ?4
-                    """, app.rawValue, stretch.low, stretch.high, limit, read: read)
-            }
+            let stretch = try span.stretch(
+                after: cursor,
+                db.positions("SELECT id, created_at FROM credential WHERE id >= ?1 ORDER BY id LIMIT 1"))
+            return try db.all(
+                """
+                SELECT id, public_id, space_document, session, created_at, secret FROM credential \
+                WHERE app = ?1 AND id > ?2 AND id < ?3 ORDER BY id ASC LIMIT ?4
+                """, app.rawValue, stretch.low, stretch.high, limit, descending: span.isDescending
+            ) { row in (cursor: row.integer("id"), credential: try self.credential(row)) }
         }
     }
 

@@ -149,9 +149,11 @@ extension Store.Questions {
             if let credential = answer.credential, credential.persistence != .none,
                 let space = record.question.protectionSpace
             {
+                // A server is trusted by the session that was asked, whatever the persistence.
+                let isOfSession = credential.persistence == .forSession || credential.trustPublicKey != nil
                 try self.keep(
-                    credential, for: space, app: app,
-                    session: credential.persistence == .forSession ? record.session : nil, credentialId, at: now, db)
+                    credential, for: space, app: app, session: isOfSession ? record.session : nil, credentialId,
+                    at: now, db)
             }
             if let request = answer.request, answer.disposition == .useNewRequest,
                 let live = try transaction.live(record.task)
@@ -213,10 +215,7 @@ extension Store.Questions {
         guard var task = try store.tasks.read(live.id, transaction.db) else { return }
         try store.cache.leaveFlight(live, transaction)
         task.specification.request = request
-        try transaction.db.execute(
-            "UPDATE task SET specification_document = ?2, revision = revision + 1 WHERE id = ?1", live.id.rawValue,
-            documents.encode(
-                task.specification, sealedAs: Store.Tasks.context(task.session, task.number), if: request.holdsSecrets))
+        try store.tasks.save(task, transaction.db)
         guard let origin else { return }
         let lane = try store.tasks.lane(origin, transaction.session(live.session), transaction.db)
         try transaction.db.execute("UPDATE live SET lane = ?2 WHERE task = ?1", live.id.rawValue, lane)

@@ -59,15 +59,11 @@ extension Store.Sessions {
     /// Whether running tasks wait for progress, and the errors of their last attempts. The queued tasks of a
     /// discretionary session wait for conditions, which is no stall.
     private func sample(_ session: SessionEntry, _ db: Connection) throws -> (areWaiting: Bool, errors: [TaskError]) {
-        var areWaiting =
-            try db.first(
-                "SELECT 1 FROM live WHERE session = ?1 AND stage = 'active' LIMIT 1", session.id.rawValue
-            ) { _ in true } ?? false
+        var areWaiting = try db.exists(
+            "SELECT 1 FROM live WHERE session = ?1 AND stage = 'active' LIMIT 1", session.id.rawValue)
         if !areWaiting, !session.isDiscretionary {
-            areWaiting =
-                try db.first(
-                    "SELECT 1 FROM lane WHERE session = ?1 AND queued > 0 LIMIT 1", session.id.rawValue
-                ) { _ in true } ?? false
+            areWaiting = try db.exists(
+                "SELECT 1 FROM lane WHERE session = ?1 AND queued > 0 LIMIT 1", session.id.rawValue)
         }
         let tasks = try db.all(
             "SELECT stage, progress_document FROM live WHERE session = ?1 ORDER BY number LIMIT ?2",

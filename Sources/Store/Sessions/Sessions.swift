@@ -58,28 +58,14 @@ extension Store.Sessions {
         of app: AppID, _ span: ListSpan = ListSpan(), after cursor: Int64, limit: Int
     ) async throws -> [SessionRecord] {
         try await database.read { db in
-            let stretch = try span.stretch(after: cursor) { place in
-                try db.first("SELECT id, created_at FROM session WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
-                    ($0.integer(0), $0.time("created_at"))
-                }
-            }
-            let ids =
-                switch span.order {
-                case .ascending:
-                    try db.all(
-                        """
-                        SELECT id FROM session WHERE app = ?1 AND forgotten = 0 AND id > ?2 AND id < ?3 \
-                        ORDER BY id LIMIT ?4
-                        """, app.rawValue, stretch.low, stretch.high, limit
-                    ) { SessionID($0.integer(0)) }
-                case .descending:
-                    try db.all(
-                        """
-                        SELECT id FROM session WHERE app = ?1 AND forgotten = 0 AND id > ?2 AND id < ?3 \
-                        ORDER BY id DESC LIMIT ?4
-                        """, app.rawValue, stretch.low, stretch.high, limit
-                    ) { SessionID($0.integer(0)) }
-                }
+            let stretch = try span.stretch(
+                after: cursor, db.positions("SELECT id, created_at FROM session WHERE id >= ?1 ORDER BY id LIMIT 1"))
+            let ids = try db.all(
+                """
+                SELECT id FROM session WHERE app = ?1 AND forgotten = 0 AND id > ?2 AND id < ?3 \
+                ORDER BY id ASC LIMIT ?4
+                """, app.rawValue, stretch.low, stretch.high, limit, descending: span.isDescending
+            ) { SessionID($0.integer(0)) }
             return try ids.compactMap { try self.read($0, db) }
         }
     }

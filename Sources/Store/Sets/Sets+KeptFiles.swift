@@ -1,4 +1,3 @@
-import Base
 package import Core
 import Formats
 import SQL
@@ -14,13 +13,19 @@ package struct KeptSetFile: Sendable {
 
 extension Store.Sets {
     /// The kept files of a version with their bytes, in the order of their paths, after a path.
-    package func keptFiles(of version: SetVersionID, after path: String, limit: Int) async throws -> [KeptSetFile] {
+    ///
+    /// - Parameter isUnverified: Whether to leave out the files of which the listed digest is known to be theirs, and
+    ///   those without a listed digest.
+    package func keptFiles(
+        of version: SetVersionID, after path: String, limit: Int, isUnverified: Bool = false
+    ) async throws -> [KeptSetFile] {
         try await read(version) { row, db in
             try db.all(
                 """
                 SELECT path, file_document, length, algorithm, digest, response_document, bytes, file, object \
-                FROM set_file WHERE version = ?1 AND path > ?2 AND state = 'kept' ORDER BY path LIMIT ?3
-                """, version.rawValue, path, limit
+                FROM set_file WHERE version = ?1 AND path > ?2 AND state = 'kept' \
+                AND (CAST(?4 AS BIGINT) = 0 OR listed <> algorithm || ':' || digest) ORDER BY path LIMIT ?3
+                """, version.rawValue, path, limit, isUnverified
             ) { try self.keptFile($0, row) }
         }
     }
@@ -43,21 +48,6 @@ extension Store.Sets {
                 FROM set_file WHERE version = ?1 AND path = ?2 AND state = 'kept'
                 """, paths.map { [version.rawValue, $0] }
             ) { try self.keptFile($0, row) }.joined().map(\.self)
-        }
-    }
-
-    /// As ``keptFiles(of:after:limit:)``, without the files of which the listed digest is known to be theirs.
-    package func unverifiedFiles(
-        of version: SetVersionID, after path: String, limit: Int
-    ) async throws -> [KeptSetFile] {
-        try await read(version) { row, db in
-            try db.all(
-                """
-                SELECT path, file_document, length, algorithm, digest, response_document, bytes, file, object \
-                FROM set_file WHERE version = ?1 AND path > ?2 AND state = 'kept' \
-                AND listed <> algorithm || ':' || digest ORDER BY path LIMIT ?3
-                """, version.rawValue, path, limit
-            ) { try self.keptFile($0, row) }
         }
     }
 

@@ -1,4 +1,3 @@
-import Base
 package import Core
 import Formats
 import SQL
@@ -105,8 +104,8 @@ extension Store.Sets {
             try write(document, of: row.version, db)
         }
         guard state == .failed, let session, let version = try read(id, db) else { return }
-        let failures = SetFailures {
-            $0.name = name(of: version.set, db)
+        let failures = try SetFailures {
+            $0.name = try name(of: version.set, db)
             $0.version = version.name
             $0.versionId = version.publicId
             $0.failures = version.failures

@@ -1,4 +1,3 @@
-import Base
 package import Core
 import Formats
 import SQL
@@ -92,8 +91,7 @@ extension Store.Sets {
         guard !files.isEmpty else { return }
         let found = try db.first("SELECT public_id, app FROM set_version WHERE id = ?1", version.rawValue) {
             (publicId: $0.text("public_id"), app: $0.integer("app"))
-        }
-        guard let found else { throw DomainError.notFound }
+        }.orNotFound()
         try checkPaths(of: files, version, db)
         let context = SetVersionDocument.context(found.publicId)
         try db.executeAll(
@@ -175,7 +173,7 @@ extension Store.Sets {
         }
         let session = try transaction.session(draft.session)
         guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
-        let source = try self.document(id, db).source
+        let source = draft.version.source
         if let source { try reserve(source, for: set, db) }
         let state = source != nil ? SetVersionState.expanding : SetVersionState.expanding.after(.listed)
         try db.execute(
@@ -232,34 +230,17 @@ extension Store.Sets {
         of set: SetID, _ span: ListSpan, after position: Int64, limit: Int
     ) async throws -> [SetVersionRecord] {
         try await database.read { db in
-            let stretch = try span.stretch(after: position) { place in
-                try db.first("SELECT id, created_at FROM set_version WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
-                    ($0.integer(0), $0.time("created_at"))
-                }
-            }
-            let ids =
-                switch span.order {
-                case .ascending:
-                    try db.all(
-                        """
-                        SELECT id FROM set_version WHERE file_set = ?1 AND name IS NOT NULL AND removing = 0 \
-                        AND id > ?2 AND id < ?3 ORDER BY id LIMIT ?4
-                        """, set.rawValue, stretch.low, stretch.high, limit
-                    ) { SetVersionID($0.integer(0)) }
-                case .descending:
-                    try db.all(
-                        """
-                        SELECT id FROM set_version WHERE file_set = ?1 AND name IS NOT NULL AND removing = 0 \
-                        AND id > ?2 AND id < ?3 ORDER BY id DESC LIMIT ?4
-                        """, set.rawValue, stretch.low, stretch.high, limit
-                    ) { SetVersionID($0.integer(0)) }
-                }
+            let stretch = try span.stretch(
+                after: position,
+                db.positions("SELECT id, created_at FROM set_version WHERE id >= ?1 ORDER BY id LIMIT 1"))
+            let ids = try db.all(
+                """
+                SELECT id FROM set_version WHERE file_set = ?1 AND name IS NOT NULL AND removing = 0 \
+                AND id > ?2 AND id < ?3 ORDER BY id ASC LIMIT ?4
+                """, set.rawValue, stretch.low, stretch.high, limit, descending: span.isDescending
+            ) { SetVersionID($0.integer(0)) }
             return try ids.compactMap { try self.read($0, db) }
         }
-    }
-
-    package func read(_ id: SetVersionID) async throws -> SetVersionRecord {
-        try await database.read { db in try self.read(id, db).orNotFound() }
     }
 
     func read(_ id: SetVersionID, _ db: Connection) throws -> SetVersionRecord? {
@@ -287,10 +268,6 @@ extension Store.Sets {
     }
 
     static let shownFailures = 100
-
-    func document(_ id: SetVersionID, _ db: Connection) throws -> SetVersionDocument {
-        try row(id, db).orNotFound().document
-    }
 
     func write(_ document: SetVersionDocument, of version: SetVersionRecord, _ db: Connection) throws {
         try db.execute(
@@ -350,11 +327,13 @@ extension Store.Sets {
         }
     }
 
-    /// Makes the next step on the versions of a deleted session due: no task of it ends any more.
+    /// Makes the next step on the versions in flight of a deleted session due: no task of it ends any more.
     func wakeVersions(of session: SessionID, _ transaction: Transaction) throws {
         try transaction.db.execute(
-            "UPDATE set_version SET due_at = ?2 WHERE session = ?1 AND name IS NOT NULL", session.rawValue,
-            transaction.now.milliseconds)
+            """
+            UPDATE set_version SET due_at = ?2 WHERE session = ?1 AND name IS NOT NULL \
+            AND (state = 'expanding' OR state = 'fetching' OR state = 'verifying' OR state = 'publishing')
+            """, session.rawValue, transaction.now.milliseconds)
         transaction.aftermath.hasDueSets = true
     }
 }

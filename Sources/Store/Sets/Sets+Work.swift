@@ -1,4 +1,3 @@
-import Base
 package import Core
 import Formats
 import SQL
@@ -215,8 +214,8 @@ extension Store.Sets {
     ) throws {
         // `didBecomeInvalid` stays the last event of an invalidated session.
         guard let session = try log(of: version, transaction), session.state.phase != .invalid else { return }
-        let publication = SetPublication {
-            $0.name = name(of: version.set, transaction.db)
+        let publication = try SetPublication {
+            $0.name = try name(of: version.set, transaction.db)
             $0.version = version.name
             $0.versionId = version.publicId
             $0.files = version.files.total
@@ -236,8 +235,8 @@ extension Store.Sets {
         return session.isForgotten ? nil : session
     }
 
-    func name(of set: SetID, _ db: Connection) -> String {
-        (try? db.first("SELECT name FROM file_set WHERE id = ?1", set.rawValue) { $0.text(0) }) ?? ""
+    func name(of set: SetID, _ db: Connection) throws -> String {
+        try db.first("SELECT name FROM file_set WHERE id = ?1", set.rawValue) { $0.text(0) } ?? ""
     }
 
     /// Retires published versions beyond those that the set keeps, and schedules the next time to do so.
@@ -273,9 +272,9 @@ extension Store.Sets {
     }
 
     /// Versions of a set in any state, those in flight first.
-    package func allVersions(of set: SetID, limit: Int) async throws -> [SetVersionRecord] {
+    package func allVersions(of set: SetID) async throws -> [SetVersionRecord] {
         try await database.read { db in
-            try db.all("SELECT id FROM set_version WHERE file_set = ?1 ORDER BY id LIMIT ?2", set.rawValue, limit) {
+            try db.all("SELECT id FROM set_version WHERE file_set = ?1 ORDER BY id", set.rawValue) {
                 SetVersionID($0.integer(0))
             }.compactMap { try self.row($0, db)?.version }
         }

@@ -1,4 +1,3 @@
-import Base
 package import Core
 import SQL
 
@@ -107,10 +106,6 @@ extension Store.Sets {
         try await database.read { db in try self.read(name, of: app, db).orNotFound() }
     }
 
-    package func read(_ id: SetID) async throws -> SetRecord {
-        try await database.read { db in try self.read(id, db).orNotFound() }
-    }
-
     private func read(_ name: String, of app: AppID, _ db: Connection) throws -> SetRecord? {
         let id = try db.first(
             "SELECT id FROM file_set WHERE app = ?1 AND name = ?2 AND forgotten = 0", app.rawValue, name
@@ -156,28 +151,15 @@ extension Store.Sets {
         of app: AppID, _ span: ListSpan, after position: Int64, limit: Int
     ) async throws -> [SetRecord] {
         try await database.read { db in
-            let stretch = try span.stretch(after: position) { place in
-                try db.first("SELECT id, created_at FROM file_set WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
-                    ($0.integer(0), $0.time("created_at"))
-                }
-            }
-            let ids =
-                switch span.order {
-                case .ascending:
-                    try db.all(
-                        """
-                        SELECT id FROM file_set WHERE app = ?1 AND forgotten = 0 AND id > ?2 AND id < ?3 \
-                        ORDER BY id LIMIT ?4
-                        """, app.rawValue, stretch.low, stretch.high, limit
-                    ) { SetID($0.integer(0)) }
-                case .descending:
-                    try db.all(
-                        """
-                        SELECT id FROM file_set WHERE app = ?1 AND forgotten = 0 AND id > ?2 AND id < ?3 \
-                        ORDER BY id DESC LIMIT ?4
-                        """, app.rawValue, stretch.low, stretch.high, limit
-                    ) { SetID($0.integer(0)) }
-                }
+            let stretch = try span.stretch(
+                after: position,
+                db.positions("SELECT id, created_at FROM file_set WHERE id >= ?1 ORDER BY id LIMIT 1"))
+            let ids = try db.all(
+                """
+                SELECT id FROM file_set WHERE app = ?1 AND forgotten = 0 AND id > ?2 AND id < ?3 \
+                ORDER BY id ASC LIMIT ?4
+                """, app.rawValue, stretch.low, stretch.high, limit, descending: span.isDescending
+            ) { SetID($0.integer(0)) }
             return try ids.compactMap { try self.read($0, db) }
         }
     }
@@ -191,8 +173,7 @@ extension Store.Sets {
         try await transact(at: now) { transaction in
             let found = try transaction.db.first(
                 "SELECT revision FROM file_set WHERE id = ?1 AND forgotten = 0", id.rawValue
-            ) { $0.integer(0) }
-            guard let found else { throw DomainError.notFound }
+            ) { $0.integer(0) }.orNotFound()
             if let revision, revision != found { throw DomainError.revisionMismatch }
             let forgotten = keepsFiles ? Forgotten.keepsCurrent : .removesFiles
             try transaction.db.execute(

@@ -235,7 +235,7 @@ extension Store.Tasks {
         _ id: TaskID, _ changes: TaskChanges, ifRevision revision: Int64?, overtakesMove: Bool = false,
         at now: Timestamp
     ) async throws -> (TaskRecord, Aftermath) {
-        let (_, aftermath) = try await transact(at: now) { [documents] transaction in
+        let (_, aftermath) = try await transact(at: now) { transaction in
             let db = transaction.db
             guard var task = try self.read(id, db) else { throw DomainError.notFound }
             if let revision, revision != task.revision { throw DomainError.revisionMismatch }
@@ -249,18 +249,21 @@ extension Store.Tasks {
             task.specification.metadata = changes.metadata ?? task.specification.metadata
             if let begin = changes.earliestBeginDate { task.specification.earliestBeginDate = begin }
             task.specification.request = changes.request ?? task.specification.request
-            try db.execute(
-                """
-                UPDATE task SET specification_document = ?2, priority = ?3, revision = revision + 1 WHERE id = ?1
-                """,
-                id.rawValue,
-                documents.encode(
-                    task.specification, sealedAs: Self.context(task.session, task.number),
-                    if: task.specification.request.holdsSecrets),
-                task.specification.priority)
+            try self.save(task, db)
             if let live { try self.apply(changes, to: live, task, transaction) }
         }
         return (try await read(id), aftermath)
+    }
+
+    /// Stores the changed specification of a task.
+    func save(_ task: TaskRecord, _ db: Connection) throws {
+        try db.execute(
+            "UPDATE task SET specification_document = ?2, priority = ?3, revision = revision + 1 WHERE id = ?1",
+            task.id.rawValue,
+            documents.encode(
+                task.specification, sealedAs: Self.context(task.session, task.number),
+                if: task.specification.request.holdsSecrets),
+            task.specification.priority)
     }
 
     private func apply(
@@ -286,7 +289,7 @@ extension Store.Tasks {
             var progress = try progress(of: live)
             progress.currentURL = nil
             progress.redirects = []
-            try saveProgress(progress, live, transaction)
+            try save(progress, of: live.id, db)
             try store.files.outdateMove(of: live, db)
             try store.cache.leaveFlight(live, transaction)
             live.flight = nil

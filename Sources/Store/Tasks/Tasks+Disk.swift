@@ -60,7 +60,8 @@ extension Store.Tasks {
             var progress = try self.progress(of: live)
             progress.loseContent()
             guard live.life.phase == .waitingForDisk else {
-                return try self.saveProgress(progress, live, transaction)
+                try self.save(progress, of: id, transaction.db)
+                return
             }
             if progress.hasLostTooOften {
                 return try self.end(live, .failed, .fullDisk(.lostTooOften), progress: progress, transaction)

@@ -2,14 +2,17 @@ package import Core
 import SQL
 
 extension Store.Tasks {
-    /// Up to `limit` tasks of an app after one of them, in the order of their creation, whatever their session.
+    /// Up to `limit` tasks of an app after one of them, in the order of their creation, whatever their session, each
+    /// with the result of a search, if there is one.
+    ///
+    /// Without a search, tasks of deleted sessions are left out.
     package func list<Known>(
-        of app: AppID, _ filter: TaskFilter, _ span: ListSpan = ListSpan(), after id: Int64, limit: Int,
-        known: @escaping @Sendable (TaskStamp) -> Known?
-    ) async throws -> [FoundTask<Known>] {
+        of app: AppID, _ filter: TaskFilter, _ span: ListSpan = ListSpan(), matching search: TaskSearch? = nil,
+        after id: Int64, limit: Int, known: @escaping @Sendable (TaskStamp) -> Known?
+    ) async throws -> [SearchedTask<Known>] {
         try await database.read { db in
             try Self.listedTaskIDs(of: app, filter, span, after: id, limit: limit, db).compactMap {
-                try self.find($0, db, known: known)
+                try self.search($0, at: $0.rawValue, for: search, db, known: known)
             }
         }
     }
@@ -18,14 +21,10 @@ extension Store.Tasks {
     static func listedTaskIDs(
         of app: AppID, _ filter: TaskFilter, _ span: ListSpan, after id: Int64, limit: Int, _ db: Connection
     ) throws -> [TaskID] {
-        let stretch = try span.stretch(after: id) { place in
-            try db.first("SELECT id, created_at FROM task WHERE id >= ?1 ORDER BY id LIMIT 1", place) {
-                ($0.integer(0), $0.time("created_at"))
-            }
-        }
-        let list = span.order == .ascending ? tasksOfApp : newestTasksOfApp
-        return try merged(filter, by: \.rawValue, inOrder: span.order == .ascending ? (<) : (>), limit: limit) {
-            try list(app, $0, stretch, limit, db)
+        let stretch = try span.stretch(
+            after: id, db.positions("SELECT id, created_at FROM task WHERE id >= ?1 ORDER BY id LIMIT 1"))
+        return try merged(filter, by: \.rawValue, inOrder: span.isDescending ? (>) : (<), limit: limit) {
+            try tasksOfApp(app, $0, stretch, descending: span.isDescending, limit, db)
         }
     }
 
@@ -33,7 +32,8 @@ extension Store.Tasks {
     // their order. Tasks of deleted sessions are skipped.
 
     private static func tasksOfApp(
-        _ app: AppID, _ filter: TaskFilter.Alternative, _ stretch: Stretch, _ limit: Int, _ db: Connection
+        _ app: AppID, _ filter: TaskFilter.Alternative, _ stretch: Stretch, descending: Bool, _ limit: Int,
+        _ db: Connection
     ) throws -> [TaskID] {
         let (state, outcome) = (filter.state?.rawValue, filter.outcome?.rawValue)
         func read(_ row: Row) -> TaskID { TaskID(row.integer(0)) }
@@ -43,9 +43,9 @@ extension Store.Tasks {
                 SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
                 AND t.app = ?1 AND t.client_task_id = ?2 AND t.id > ?3 AND t.id < ?4 \
                 AND (t.state = ?5 OR ?5 IS NULL) AND (t.outcome = ?6 OR ?6 IS NULL) \
-                AND (t.group_name = ?7 OR ?7 IS NULL) AND s.forgotten = 0 ORDER BY t.id LIMIT ?8
+                AND (t.group_name = ?7 OR ?7 IS NULL) AND s.forgotten = 0 ORDER BY t.id ASC LIMIT ?8
                 """, app.rawValue, clientTaskId, stretch.low, stretch.high, state, outcome, filter.group, limit,
-                read: read)
+                descending: descending, read: read)
         }
         if let group = filter.group {
             return try db.all(
@@ -53,78 +53,31 @@ extension Store.Tasks {
                 SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
                 AND t.app = ?1 AND t.group_name = ?2 AND t.id > ?3 AND t.id < ?4 \
                 AND (t.state = ?5 OR ?5 IS NULL) AND (t.outcome = ?6 OR ?6 IS NULL) AND s.forgotten = 0 \
-                ORDER BY t.id LIMIT ?7
-                """, app.rawValue, group, stretch.low, stretch.high, state, outcome, limit, read: read)
-        }
-        if let outcome, outcome != Outcome.succeeded.rawValue {
-            return try db.all(
-                """
-                SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
-                AND t.app = ?1 AND t.outcome = ?2 AND t.outcome <> 'succeeded' AND t.id > ?3 AND t.id < ?4 \
-                AND (t.state = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id LIMIT ?6
-                """, app.rawValue, outcome, stretch.low, stretch.high, state, limit, read: read)
-        }
-        if let state, state != TaskState.completed.rawValue {
-            return try db.all(
-                """
-                SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
-                AND t.app = ?1 AND t.state = ?2 AND t.state <> 'completed' AND t.id > ?3 AND t.id < ?4 \
-                AND (t.outcome = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id LIMIT ?6
-                """, app.rawValue, state, stretch.low, stretch.high, outcome, limit, read: read)
-        }
-        return try db.all(
-            """
-            SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
-            AND t.app = ?1 AND t.id > ?2 AND t.id < ?3 AND (t.state = ?4 OR ?4 IS NULL) \
-            AND (t.outcome = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id LIMIT ?6
-            """, app.rawValue, stretch.low, stretch.high, state, outcome, limit, read: read)
-    }
-
-    private static func newestTasksOfApp(
-        _ app: AppID, _ filter: TaskFilter.Alternative, _ stretch: Stretch, _ limit: Int, _ db: Connection
-    ) throws -> [TaskID] {
-        let (state, outcome) = (filter.state?.rawValue, filter.outcome?.rawValue)
-        func read(_ row: Row) -> TaskID { TaskID(row.integer(0)) }
-        if let clientTaskId = filter.clientTaskId {
-            return try db.all(
-                """
-                SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
-                AND t.app = ?1 AND t.client_task_id = ?2 AND t.id > ?3 AND t.id < ?4 \
-                AND (t.state = ?5 OR ?5 IS NULL) AND (t.outcome = ?6 OR ?6 IS NULL) \
-                AND (t.group_name = ?7 OR ?7 IS NULL) AND s.forgotten = 0 ORDER BY t.id DESC LIMIT ?8
-                """, app.rawValue, clientTaskId, stretch.low, stretch.high, state, outcome, filter.group, limit,
+                ORDER BY t.id ASC LIMIT ?7
+                """, app.rawValue, group, stretch.low, stretch.high, state, outcome, limit, descending: descending,
                 read: read)
         }
-        if let group = filter.group {
-            return try db.all(
-                """
-                SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
-                AND t.app = ?1 AND t.group_name = ?2 AND t.id > ?3 AND t.id < ?4 \
-                AND (t.state = ?5 OR ?5 IS NULL) AND (t.outcome = ?6 OR ?6 IS NULL) AND s.forgotten = 0 \
-                ORDER BY t.id DESC LIMIT ?7
-                """, app.rawValue, group, stretch.low, stretch.high, state, outcome, limit, read: read)
-        }
         if let outcome, outcome != Outcome.succeeded.rawValue {
             return try db.all(
                 """
                 SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
                 AND t.app = ?1 AND t.outcome = ?2 AND t.outcome <> 'succeeded' AND t.id > ?3 AND t.id < ?4 \
-                AND (t.state = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id DESC LIMIT ?6
-                """, app.rawValue, outcome, stretch.low, stretch.high, state, limit, read: read)
+                AND (t.state = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id ASC LIMIT ?6
+                """, app.rawValue, outcome, stretch.low, stretch.high, state, limit, descending: descending, read: read)
         }
         if let state, state != TaskState.completed.rawValue {
             return try db.all(
                 """
                 SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
                 AND t.app = ?1 AND t.state = ?2 AND t.state <> 'completed' AND t.id > ?3 AND t.id < ?4 \
-                AND (t.outcome = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id DESC LIMIT ?6
-                """, app.rawValue, state, stretch.low, stretch.high, outcome, limit, read: read)
+                AND (t.outcome = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id ASC LIMIT ?6
+                """, app.rawValue, state, stretch.low, stretch.high, outcome, limit, descending: descending, read: read)
         }
         return try db.all(
             """
             SELECT t.id FROM task t CROSS JOIN session s WHERE s.id = t.session \
             AND t.app = ?1 AND t.id > ?2 AND t.id < ?3 AND (t.state = ?4 OR ?4 IS NULL) \
-            AND (t.outcome = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id DESC LIMIT ?6
-            """, app.rawValue, stretch.low, stretch.high, state, outcome, limit, read: read)
+            AND (t.outcome = ?5 OR ?5 IS NULL) AND s.forgotten = 0 ORDER BY t.id ASC LIMIT ?6
+            """, app.rawValue, stretch.low, stretch.high, state, outcome, limit, descending: descending, read: read)
     }
 }

@@ -5,10 +5,7 @@ extension Store.Tasks {
     /// - Throws: ``DomainError/notFound``.
     package func read(_ number: Int64, in session: SessionID) async throws -> TaskRecord {
         try await database.read { db in
-            guard let id = try Self.taskID(number, session, db), let task = try self.read(id, db) else {
-                throw DomainError.notFound
-            }
-            return task
+            try Self.taskID(number, session, db).flatMap { try self.read($0, db) }.orNotFound()
         }
     }
 
@@ -25,24 +22,18 @@ extension Store.Tasks {
                 WHERE s.app = ?1 AND s.identifier = ?2 AND s.forgotten = 0
                 """, app.rawValue, session, number
             ) { TaskID($0.integer(0)) }
-            guard let id, let task = try self.find(id, db, known: known) else { throw DomainError.notFound }
-            return task
+            return try id.flatMap { try self.find($0, db, known: known) }.orNotFound()
         }
     }
 
     package func read(_ id: TaskID) async throws -> TaskRecord {
-        try await database.read { db in
-            guard let task = try self.read(id, db) else { throw DomainError.notFound }
-            return task
-        }
+        try await database.read { db in try self.read(id, db).orNotFound() }
     }
 
     /// The unfinished tasks of a set. Costs one row for each.
     package func unfinished(among tasks: Set<TaskID>) async throws -> Set<TaskID> {
         try await database.read { db in
-            try tasks.filter { id in
-                try db.first("SELECT 1 FROM live WHERE task = ?1", id.rawValue) { _ in true } ?? false
-            }
+            try tasks.filter { try db.exists("SELECT 1 FROM live WHERE task = ?1", $0.rawValue) }
         }
     }
 
@@ -88,20 +79,22 @@ extension Store.Tasks {
         }
     }
 
-    /// Identifiers and numbers of up to `limit` matching tasks, in the order of their numbers.
+    /// Identifiers and numbers of up to `limit` matching tasks, in the order of their numbers or the newest first.
     static func taskIDs(
-        _ session: SessionID, _ filter: TaskFilter, after number: Int64, below end: Int64 = .max, limit: Int,
-        _ db: Connection
+        _ session: SessionID, _ filter: TaskFilter, after number: Int64, below end: Int64 = .max,
+        descending: Bool = false, limit: Int, _ db: Connection
     ) throws -> [(TaskID, Int64)] {
         guard let numbers = filter.numbers else {
-            return try merged(filter, by: \.1, limit: limit) {
-                try taskIDs(session, $0, after: number, below: end, limit: limit, db)
+            return try merged(filter, by: \.1, inOrder: descending ? (>) : (<), limit: limit) {
+                try taskIDs(session, $0, after: number, below: end, descending: descending, limit: limit, db)
             }
         }
         var found: [(TaskID, Int64)] = []
-        for wanted in numbers.filter({ $0 > number && $0 < end }).sorted() where found.count < limit {
+        let inSpan = numbers.filter { $0 > number && $0 < end }
+        for wanted in inSpan.sorted(by: descending ? (>) : (<)) where found.count < limit {
             for alternative in filter.alternatives {
-                found += try taskIDs(session, alternative, after: wanted - 1, below: wanted + 1, limit: 1, db)
+                found += try taskIDs(
+                    session, alternative, after: wanted - 1, below: wanted + 1, descending: false, limit: 1, db)
             }
         }
         return found
@@ -120,8 +113,8 @@ extension Store.Tasks {
 
     /// The matching tasks of one alternative, by the most selective index that it allows.
     private static func taskIDs(
-        _ session: SessionID, _ filter: TaskFilter.Alternative, after number: Int64, below end: Int64, limit: Int,
-        _ db: Connection
+        _ session: SessionID, _ filter: TaskFilter.Alternative, after number: Int64, below end: Int64,
+        descending: Bool, limit: Int, _ db: Connection
     ) throws -> [(TaskID, Int64)] {
         let state = filter.state?.rawValue
         let outcome = filter.outcome?.rawValue
@@ -138,29 +131,29 @@ extension Store.Tasks {
                 """
                 SELECT id, number FROM task WHERE session = ?1 AND group_name = ?2 AND number > ?3 \
                 AND (state = ?4 OR ?4 IS NULL) AND (outcome = ?5 OR ?5 IS NULL) AND number < ?7 \
-                ORDER BY number LIMIT ?6
-                """, session.rawValue, group, number, state, outcome, limit, end, read: readID)
+                ORDER BY number ASC LIMIT ?6
+                """, session.rawValue, group, number, state, outcome, limit, end, descending: descending, read: readID)
         }
         if let outcome, outcome != Outcome.succeeded.rawValue {
             return try db.all(
                 """
                 SELECT id, number FROM task WHERE session = ?1 AND outcome = ?2 AND outcome <> 'succeeded' AND number > ?3 \
-                AND number < ?6 AND (state = ?4 OR ?4 IS NULL) ORDER BY number LIMIT ?5
-                """, session.rawValue, outcome, number, state, limit, end, read: readID)
+                AND number < ?6 AND (state = ?4 OR ?4 IS NULL) ORDER BY number ASC LIMIT ?5
+                """, session.rawValue, outcome, number, state, limit, end, descending: descending, read: readID)
         }
         if let state, state != TaskState.completed.rawValue {
             return try db.all(
                 """
                 SELECT t.id, t.number FROM live l JOIN task t ON t.id = l.task \
                 WHERE l.session = ?1 AND l.number > ?2 AND l.number < ?6 AND t.state = ?3 AND (t.outcome = ?4 OR ?4 IS NULL) \
-                ORDER BY l.number LIMIT ?5
-                """, session.rawValue, number, state, outcome, limit, end, read: readID)
+                ORDER BY l.number ASC LIMIT ?5
+                """, session.rawValue, number, state, outcome, limit, end, descending: descending, read: readID)
         }
         return try db.all(
             """
             SELECT id, number FROM task WHERE session = ?1 AND number > ?2 AND number < ?6 AND (state = ?3 OR ?3 IS NULL) \
-            AND (outcome = ?4 OR ?4 IS NULL) ORDER BY number LIMIT ?5
-            """, session.rawValue, number, state, outcome, limit, end, read: readID)
+            AND (outcome = ?4 OR ?4 IS NULL) ORDER BY number ASC LIMIT ?5
+            """, session.rawValue, number, state, outcome, limit, end, descending: descending, read: readID)
     }
 
     static func readID(_ row: Row) -> (TaskID, Int64) {

@@ -49,46 +49,43 @@ extension Store.Tasks {
         }
     }
 
-    /// Cancels a task and keeps its partial file `file`, which a new task can resume. Until then its bytes count as
-    /// stored.
+    /// Cancels a task and keeps its bytes, which a new task can resume. Until then they count as stored. An upload is
+    /// aborted when the resume data expires.
     ///
     /// - Throws: ``DomainError/taskCompleted``.
     package func cancel(
-        _ id: TaskID, keeping file: String, length: Int64, nonce: [UInt8], at now: Timestamp
+        _ id: TaskID, keeping kept: KeptBytes, length: Int64, nonce: [UInt8], at now: Timestamp
     ) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             guard let live = try transaction.live(id) else { throw DomainError.taskCompleted }
             let app = try transaction.session(live.session).app
-            try transaction.db.execute(
-                """
-                INSERT INTO resume_data (nonce, app, file, length, expires_at, node) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-                """, nonce, app.rawValue, file, length, (now + Self.resumeDataPeriod).milliseconds, self.node)
-            transaction.addStored(length, app: app)
+            try self.keep(kept, length: length, nonce: nonce, app: app, on: self.node, transaction)
             _ = try self.carryOut(.cancel(reason: nil), live, transaction)
         }.1
     }
 
-    /// Cancels a task and keeps its upload into the bucket of contents, which a new task can resume. Otherwise the
-    /// upload is aborted when the resume data expires.
+    /// Stores resume data.
     ///
-    /// - Throws: ``DomainError/taskCompleted``.
-    package func cancel(
-        _ id: TaskID, keeping upload: MultipartUpload, length: Int64, nonce: [UInt8], at now: Timestamp
-    ) async throws -> Aftermath {
-        try await transact(at: now) { [documents] transaction in
-            guard let live = try transaction.live(id) else { throw DomainError.taskCompleted }
-            let app = try transaction.session(live.session).app
-            let expiresAt = (now + Self.resumeDataPeriod).milliseconds
-            try transaction.db.execute(
+    /// - Parameter owner: The node whose disk has the file.
+    private func keep(
+        _ kept: KeptBytes, length: Int64, nonce: [UInt8], app: AppID, on owner: String?, _ transaction: Transaction
+    ) throws {
+        let (db, expiresAt) = (transaction.db, (transaction.now + Self.resumeDataPeriod).milliseconds)
+        switch kept {
+        case .file(let file):
+            try db.execute(
+                """
+                INSERT INTO resume_data (nonce, app, file, length, expires_at, node) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                """, nonce, app.rawValue, file, length, expiresAt, owner)
+        case .upload(let upload):
+            try db.execute(
                 """
                 INSERT INTO resume_data (nonce, app, file, length, expires_at, upload, upload_document) \
                 VALUES (?1, ?2, '', ?3, ?4, ?5, ?6)
                 """, nonce, app.rawValue, length, expiresAt, upload.row, documents.encode(upload))
-            transaction.addStored(length, app: app)
-            try transaction.db.execute(
-                "UPDATE bucket_upload SET task = 0, due_at = ?2 WHERE id = ?1", upload.row, expiresAt)
-            _ = try self.carryOut(.cancel(reason: nil), live, transaction)
-        }.1
+            try db.execute("UPDATE bucket_upload SET task = 0, due_at = ?2 WHERE id = ?1", upload.row, expiresAt)
+        }
+        transaction.addStored(length, app: app)
     }
 
     /// Keeps the bytes of a failed or cancelled download for its retry, if they can be resumed and fit the app's quota.
@@ -103,8 +100,6 @@ extension Store.Tasks {
             length > 0,
             session.state == .active, !session.isForgotten
         else { return }
-        let nonce = Self.nonceOfRetry(live.id)
-        let expiresAt = (transaction.now + Self.resumeDataPeriod).milliseconds
         // Resume data may keep the same bytes already: then the app decides which task resumes them. Or a task that shares
         // the transfer has them.
         let file = progress.adoptedFile ?? Self.partialFile(live.id)
@@ -112,6 +107,7 @@ extension Store.Tasks {
         let limits = try store.apps.read(session.app, db)?.limits
         let stored = try usage(of: session.app, db).stored + transaction.stored(of: session.app)
         guard let limits, stored + length <= limits.maximumStoredBytes else { return }
+        var kept = KeptBytes.file(file)
         if let upload = progress.kept.parts {
             // A transfer in flight may still add parts.
             guard live.life.phase != .active || outcome == .failed, !upload.parts.isEmpty, upload.whole == nil else {
@@ -123,20 +119,11 @@ extension Store.Tasks {
                     "SELECT 1 FROM bucket_upload WHERE id = ?1 AND task = ?2 AND bucket = ?3", upload.row,
                     live.id.rawValue, Store.Files.contentsBucket)
             else { return }
-            try db.execute(
-                """
-                INSERT INTO resume_data (nonce, app, file, length, expires_at, upload, upload_document) \
-                VALUES (?1, ?2, '', ?3, ?4, ?5, ?6)
-                """, nonce, session.app.rawValue, length, expiresAt, upload.row, documents.encode(upload))
-            try db.execute("UPDATE bucket_upload SET task = 0, due_at = ?2 WHERE id = ?1", upload.row, expiresAt)
-        } else {
-            try db.execute(
-                """
-                INSERT INTO resume_data (nonce, app, file, length, expires_at, node) \
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-                """, nonce, session.app.rawValue, file, length, expiresAt, progress.node ?? node)
+            kept = .upload(upload)
         }
-        transaction.addStored(length, app: session.app)
+        try keep(
+            kept, length: length, nonce: Self.nonceOfRetry(live.id), app: session.app, on: progress.node ?? node,
+            transaction)
     }
 
     /// The key of the bytes kept for a task's retry. No client can name it, because resume data is sealed.
@@ -175,7 +162,7 @@ extension Store.Tasks {
                 progress.restartCause = "partialFileMissing"
                 progress.forgetBytes()
                 progress.adoptedFile = nil
-                try self.saveProgress(progress, live, transaction)
+                try self.save(progress, of: live.id, transaction.db)
             }
         }
     }

@@ -114,7 +114,7 @@ extension Store.Tasks {
                 try transaction.db.execute(
                     "UPDATE live SET crashes = 0, left_by = NULL WHERE task = ?1", live.id.rawValue)
             }
-            if let kept = settlement.keptOffset, kept > 0, try kept > progress(of: live).keptOffset {
+            if let kept = settlement.progress?.keptOffset, kept > 0, try kept > progress(of: live).keptOffset {
                 session.stall.progressed(at: transaction.now)
             }
             let phase = live.life.phase
@@ -150,7 +150,8 @@ extension Store.Tasks {
         if settlement.dividesFlight { try store.cache.divideFlight(of: live, transaction) }
         var live = live
         if let landing = settlement.landing, !settlement.isCompletion {
-            try store.cache.land(landing, of: live, transaction)
+            // The task continues with another request: its flight ends without it.
+            try store.cache.leaveFlight(live, landing: landing, transaction)
             live.flight = nil
         }
         switch settlement.verdict {
@@ -187,7 +188,7 @@ extension Store.Tasks {
         case .interrupted(let progress):
             try move(live, .interrupted, progress: progress, letsGo: true, transaction)
         case .advanced(let progress):
-            try saveProgress(progress, live, transaction)
+            try save(progress, of: live.id, transaction.db)
         }
     }
 
@@ -199,12 +200,12 @@ extension Store.Tasks {
             if content != nil {
                 var progress = try progress(of: live)
                 progress.forgetBytes()
-                try saveProgress(progress, live, transaction)
+                try save(progress, of: live.id, transaction.db)
             }
         case .released: break
         case .retry(_, _, let progress), .asked(_, _, _, let progress), .interrupted(let progress),
             .waitsForDisk(_, _, let progress), .advanced(let progress):
-            try saveProgress(progress, live, transaction)
+            try save(progress, of: live.id, transaction.db)
         }
         if settlement.isLast, live.node != nil || live.plannedMove != nil { try letGo(of: live, transaction) }
         if settlement.isLast, live.flight != nil, live.life.phase == .suspended {
@@ -229,10 +230,6 @@ extension Store.Tasks {
         if live.life.phase == .queued || live.life.phase == .quarantined { transaction.aftermath.hasQueuedTasks = true }
     }
 
-    func saveProgress(_ progress: TaskProgress, _ live: LiveTask, _ transaction: Transaction) throws {
-        try save(progress, of: live.id, transaction.db)
-    }
-
     /// Stores the progress of an unfinished task, outside the scheduler's commits.
     ///
     /// - Returns: False if the task is completed.
@@ -241,7 +238,7 @@ extension Store.Tasks {
     }
 
     @discardableResult
-    private func save(_ progress: TaskProgress, of task: TaskID, _ db: Connection) throws -> Int {
+    func save(_ progress: TaskProgress, of task: TaskID, _ db: Connection) throws -> Int {
         try db.change(
             "UPDATE live SET progress_document = ?2, adopts = ?3 WHERE task = ?1", task.rawValue,
             documents.encode(progress), progress.adoptedFile)
@@ -257,6 +254,14 @@ extension Store.Tasks {
         var result = TaskResult(progress: try progress ?? self.progress(of: live))
         result.error = error
         result.response = response
+        if live.life.phase == .active, let attempt = transaction.policies.attempt(live.id) {
+            // Its settlement comes too late.
+            result.progress.count(attempt, endedBy: error, at: transaction.now)
+            result.response = response ?? attempt.response
+            let session = try transaction.session(live.session)
+            session.bytesReceived += max(0, attempt.sample.received - attempt.offset)
+            session.bytesSent += attempt.sample.sent
+        }
         try complete(live, outcome, result, by: TaskLife.Event.end, content: nil, transaction)
         try transaction.flushCompleted()
     }
@@ -272,20 +277,7 @@ extension Store.Tasks {
     ) throws {
         let now = transaction.now
         let session = try transaction.session(live.session)
-        var result = result
-        if let error = result.error, error.failingURL == nil {
-            do {
-                result.error?.failingURL =
-                    try result.progress.currentURL ?? read(live.id, transaction.db)?.specification.request.url
-            } catch is SealError, is UnreadableDocument {
-                // A task whose request cannot be read could not end otherwise.
-            }
-        }
-        result.contentLength = content?.length
-        result.contentDigest = content?.digest
-        if let landing, outcome == .succeeded, store.cache.isStorable(landing) {
-            result.cacheStatus = result.cacheStatus ?? .stored
-        }
+        let result = try described(result, of: live, outcome, content, landing, transaction)
         if let status = result.cacheStatus { transaction.change(cacheOf: session.app) { $0.count(status) } }
         let stops = transaction.aftermath.transfersToStop.count
         let life = try transaction.life(of: live, after: event(outcome, result), crashes: live.crashes)
@@ -330,6 +322,28 @@ extension Store.Tasks {
                 outcome: outcome, statusCode: result.response?.statusCode, error: result.error))
     }
 
+    /// The result with the URL of its error, its content, and its use of the cache.
+    private func described(
+        _ result: TaskResult, of live: LiveTask, _ outcome: Outcome, _ content: NewContent?, _ landing: Landing?,
+        _ transaction: Transaction
+    ) throws -> TaskResult {
+        var result = result
+        if let error = result.error, error.failingURL == nil {
+            do {
+                result.error?.failingURL =
+                    try result.progress.currentURL ?? read(live.id, transaction.db)?.specification.request.url
+            } catch is SealError, is UnreadableDocument {
+                // A task whose request cannot be read could not end otherwise.
+            }
+        }
+        result.contentLength = content?.length
+        result.contentDigest = content?.digest
+        if let landing, outcome == .succeeded, store.cache.isStorable(landing) {
+            result.cacheStatus = result.cacheStatus ?? .stored
+        }
+        return result
+    }
+
     /// Discards the files of a completed task that no resume data and no other task needs.
     private func discardFiles(
         of task: TaskID, _ progress: TaskProgress, andPartialFile leavesFile: Bool, _ transaction: Transaction
@@ -363,9 +377,6 @@ extension Store.Tasks {
 
 extension Settlement {
     var isCompletion: Bool { if case .completed = verdict { true } else { false } }
-
-    /// The bytes kept for the next attempt; `nil` if the task completed.
-    fileprivate var keptOffset: Int64? { progress?.keptOffset }
 
     /// The progress from which the next attempt continues; `nil` if the task completed.
     var progress: TaskProgress? {

@@ -16,6 +16,9 @@ extension Store.Upkeep {
         let db = transaction.db
         let entry = try transaction.session(id)
         guard !entry.isForgotten else { return }
+        // Streams and held requests end.
+        transaction.aftermath.sessions[id] = entry.lastSeq
+        transaction.aftermath.hasDeletedTasks = true
         try store.launches.supersede(of: entry, transaction)
         transaction.aftermath.transfersToStop += try db.all(
             "SELECT task FROM live WHERE session = ?1 AND stage = 'active' ORDER BY task", id.rawValue

@@ -1,4 +1,3 @@
-import Base
 package import Core
 import SQL
 
@@ -67,9 +66,9 @@ extension Store.Upkeep {
             try db.execute("DELETE FROM question WHERE substr(question_document, 1, 1) = ?1", Documents.sealMark)
         }
         try await replaceWebhookSecrets(at: now, makeSecret)
-        while try await loseRequests(at: now, limit: 500) {}
-        while try await leaveLostQuestions(at: now, limit: 500) {}
-        while try await loseConfigurations(at: now, limit: 500) {}
+        while try await loseRequests(at: now) {}
+        while try await leaveLostQuestions(at: now) {}
+        while try await loseConfigurations(at: now) {}
         try await database.write { [documents] db in
             try Self.setCheck(documents.sealer.seal(Self.checkText, boundTo: Self.checkContext), db)
         }
@@ -87,15 +86,18 @@ extension Store.Upkeep {
         }
     }
 
+    /// Tasks that one step of the repair changes.
+    private static let tasksAtOnce = 500
+
     /// Replaces sealed requests by one with an invalid URL and fails their tasks. Returns whether there were any.
-    private func loseRequests(at now: Timestamp, limit: Int) async throws -> Bool {
+    private func loseRequests(at now: Timestamp) async throws -> Bool {
         try await transact(at: now) { transaction in
             let db = transaction.db
             let lost = try db.all(
                 """
                 SELECT id, client_task_id, group_name FROM task WHERE substr(specification_document, 1, 1) = ?1 \
                 ORDER BY id LIMIT ?2
-                """, Documents.sealMark, limit
+                """, Documents.sealMark, Self.tasksAtOnce
             ) { (TaskID($0.integer("id")), $0.textOrNil("client_task_id"), $0.textOrNil("group_name")) }
             for (id, clientTaskId, group) in lost {
                 let live = try transaction.live(id)
@@ -115,14 +117,14 @@ extension Store.Upkeep {
 
     /// Resumes tasks that wait for a lost question. If their origin asks again, they ask the app again. Returns whether
     /// there were any.
-    private func leaveLostQuestions(at now: Timestamp, limit: Int) async throws -> Bool {
+    private func leaveLostQuestions(at now: Timestamp) async throws -> Bool {
         try await transact(at: now) { transaction in
             let db = transaction.db
             let waiting = try db.all(
                 """
                 SELECT task FROM live WHERE question IS NOT NULL \
                 AND NOT EXISTS (SELECT 1 FROM question WHERE id = live.question) LIMIT ?1
-                """, limit
+                """, Self.tasksAtOnce
             ) { TaskID($0.integer(0)) }
             try transaction.forEachLive(waiting) { try store.tasks.move($0, .answered, transaction) }
             return !waiting.isEmpty
@@ -131,7 +133,7 @@ extension Store.Upkeep {
 
     /// Fails the tasks of a session whose configuration was sealed, in batches, and invalidates the session. Returns
     /// whether there was such a session.
-    private func loseConfigurations(at now: Timestamp, limit: Int) async throws -> Bool {
+    private func loseConfigurations(at now: Timestamp) async throws -> Bool {
         try await transact(at: now) { transaction in
             let db = transaction.db
             let lost = try db.first(
@@ -140,7 +142,7 @@ extension Store.Upkeep {
             ) { SessionID($0.integer(0)) }
             guard let id = lost else { return false }
             let tasks = try db.all(
-                "SELECT task FROM live WHERE session = ?1 ORDER BY number LIMIT ?2", id.rawValue, limit
+                "SELECT task FROM live WHERE session = ?1 ORDER BY number LIMIT ?2", id.rawValue, Self.tasksAtOnce
             ) { TaskID($0.integer(0)) }
             let unfinished = try tasks.compactMap { try transaction.live($0) }
             for live in unfinished {

@@ -37,9 +37,6 @@ package struct ContentsBucket: Sendable {
     private func newKey(_ area: String, _ name: String) -> String {
         "\(folder)/\(area)/\(name)-\(RandomBytes.make(12).hexadecimal)"
     }
-
-    /// The prefix of the keys of an area.
-    func prefix(_ area: String) -> String { "\(folder)/\(area)/" }
 }
 
 extension ServiceSettings {

@@ -22,7 +22,8 @@ extension Judge {
         let proposed = place.isProxy ? transfer.attempt.access.proxyCredential : transfer.attempt.access.credential
         return .ask(
             Question(
-                kind: .challenge, protectionSpace: space, previousFailureCount: refusals(of: space),
+                kind: .challenge, protectionSpace: space,
+                previousFailureCount: refusals(of: space) + storedRefusals(of: offered[rejected], at: place),
                 proposedUser: proposed?.user, failureResponse: TaskResponse(head, url: transfer.request.url)))
     }
 
@@ -58,6 +59,14 @@ extension Judge {
         }
     }
 
+    /// The number of stored credentials that were sent, and that the protection space has rejected.
+    private func storedRefusals(of challenge: Challenge, at place: ProtectionSpace) -> Int {
+        let stored = place.isProxy ? transfer.attempt.access.storedForProxy : transfer.attempt.access.stored
+        return stored.count {
+            $0.space.isHTTP && progress.credentialsTried.contains($0.credentialId) && $0.space.answers(challenge)
+        }
+    }
+
     /// Answers a challenge with a stored credential of its realm that was not sent yet, if there is one.
     private mutating func judgeStored(_ offered: [Challenge], at place: ProtectionSpace) -> Judgement? {
         let wasAnswered = progress.authentication.contains { step in
@@ -66,14 +75,18 @@ extension Judge {
         guard !wasAnswered else { return nil }
         let sent = place.isProxy ? transfer.attempt.access.proxyCredential : transfer.attempt.access.credential
         let stored = place.isProxy ? transfer.attempt.access.storedForProxy : transfer.attempt.access.stored
-        for known in stored where known.space.isHTTP && !progress.credentialsTried.contains(known.credentialId) {
-            guard sent.map({ !$0.sendsSame(as: known.credential) }) ?? true,
-                offered.contains(where: { known.space.answers($0) })
-            else { continue }
-            progress.credentialsTried.append(known.credentialId)
-            return .send(.authenticate)
+        let untried = stored.filter { known in
+            known.space.isHTTP && !progress.credentialsTried.contains(known.credentialId)
+                && offered.contains { known.space.answers($0) }
         }
-        return nil
+        // The one that was sent without a challenge is refused as well.
+        let refused = untried.filter { known in sent.map { $0.sendsSame(as: known.credential) } ?? false }
+        progress.credentialsTried += refused.map(\.credentialId)
+        guard let next = untried.first(where: { !progress.credentialsTried.contains($0.credentialId) }) else {
+            return nil
+        }
+        progress.credentialsTried.append(next.credentialId)
+        return .send(.authenticate)
     }
 
     /// Turns a refusal by a server that requested a certificate, and received none, into a question. Many servers

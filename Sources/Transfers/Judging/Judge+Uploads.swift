@@ -33,9 +33,7 @@ extension Judge {
     /// The response of the target is final: nothing is sent again.
     private mutating func respond(_ head: ResponseHead) -> Judgement {
         if let judgement = judgeUnsentBody(head) { return judgement }
-        if specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) }) {
-            return judgeContent(head)
-        }
+        if specification.accepts(head.status) { return judgeContent(head) }
         progress.attempts.record(.status(head.status, retryAfter: nil), keptOffset: 0)
         return finishWithStatus()
     }
@@ -60,7 +58,7 @@ extension Judge {
         // Querying the offset repeats no effect.
         if case .retry(let at) = decide(after: fault, isRepeatable: true) {
             note(statusError(head, of: transfer.requestURL.text))
-            return .retry(at: at, pause: pause(head))
+            return .retry(at: at)
         }
         if wasAsking { return startAgain() }
         guard !isSuccess else {
@@ -77,9 +75,7 @@ extension Judge {
     /// - Returns: Nil if all was sent, or if the status is no success.
     mutating func judgeUnsentBody(_ head: ResponseHead) -> Judgement? {
         guard lacksBody else { return nil }
-        let isSuccess =
-            (200...299).contains(head.status)
-            || specification.acceptableStatusCodes.contains { $0.contains(head.status) }
+        let isSuccess = (200...299).contains(head.status) || specification.accepts(head.status)
         return isSuccess ? judgeEarlyAnswer(head) : nil
     }
 
@@ -95,9 +91,7 @@ extension Judge {
             upload.startAgain()
             progress.note(upload, for: specification.request)
         }
-        progress.attempts.record(.answeredEarly, keptOffset: 0)
-        note(error)
-        switch decide(after: .answeredEarly) {
+        switch decide(ending: .answeredEarly, error) {
         case .retry(let at): return .retry(at: at)
         case .giveUp: return finish(.failed, error: error)
         }
@@ -123,9 +117,7 @@ extension Judge {
         let error = TaskError(.badServerResponse, failingURL: transfer.requestURL.text)
         upload.startAgain()
         progress.note(upload, for: specification.request)
-        progress.attempts.record(.restart, keptOffset: 0)
-        note(error)
-        switch decide(after: .restart) {
+        switch decide(ending: .restart, error) {
         case .retry: return .send(.upload(upload))
         case .giveUp: return finish(.failed, error: error)
         }

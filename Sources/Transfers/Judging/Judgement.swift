@@ -8,7 +8,7 @@ import TransferEngine
 enum Judgement {
     /// Sends another request at once, in the same attempt.
     case send(Next)
-    case retry(at: Timestamp, waitsForConnectivity: Bool = false, pause: Duration? = nil)
+    case retry(at: Timestamp, waitsForConnectivity: Bool = false)
     /// The whole content is received: it is checked, put in its place and reported.
     case finish(Outcome, TaskResult, ContentSource)
     case ask(Question)
@@ -118,7 +118,7 @@ struct Judge {
 
     private mutating func judgeStop() -> Judgement {
         if transfer.stop == nil, case .askAgainFromZero(let reason)? = verdict {
-            return restart(cause: reason.rawValue, fault: .restart, error: TaskError(.badServerResponse))
+            return restart(cause: reason.rawValue)
         }
         keepBytes()
         return .interrupted
@@ -132,14 +132,19 @@ struct Judge {
             keepBytes()
             return .interrupted
         }
-        if isClosedWhileIdle(fault) { return .send(.repeated) }
+        // An idempotent request may be repeated (RFC 9110 section 9.2.2).
+        if isDownload, transfer.attempt.repeats < Self.maximumRepeats,
+            RetryableRequest.isIdempotent(transfer.request.method), result.isClosedWhileIdle(fault)
+        {
+            return .send(.repeated)
+        }
         if fault == .nameNotAsked {
             // The name resolution waits for a turn. Meanwhile the slot is free for others, and no attempt is charged.
             keepBytes()
             return .retry(at: now + .milliseconds(5000 + Int64(jitter * 5000)))
         }
         if case .restart = meaning.fault {
-            return restart(cause: "partialFileMissing", fault: .restart, error: meaning.error)
+            return restart(cause: "partialFileMissing", error: meaning.error)
         }
         keepBytes()
         if meaning.waitsForDisk { return judgeFullDisk(meaning.error) }
@@ -147,9 +152,7 @@ struct Judge {
             return .retry(at: now + progress.pauseForContents(since: transfer.task.progress.keptOffset))
         }
         if let question = trustQuestion(fault, meaning.error) { return .ask(question) }
-        progress.attempts.record(meaning.fault, keptOffset: progress.keptOffset)
-        note(meaning.error)
-        switch decide(after: meaning.fault) {
+        switch decide(ending: meaning.fault, keptOffset: progress.keptOffset, meaning.error) {
         case .retry(let at):
             return .retry(at: at, waitsForConnectivity: meaning.waitsForConnectivity)
         case .giveUp:
@@ -162,18 +165,6 @@ struct Judge {
 
     /// How often one attempt repeats a request because a kept connection had been closed.
     static let maximumRepeats = 2
-
-    /// Whether a kept connection was closed just as it was reused. That does not count against the request, which may
-    /// be repeated if it is idempotent (RFC 9110 section 9.2.2).
-    private func isClosedWhileIdle(_ fault: TransferFault) -> Bool {
-        guard isDownload, result.metrics.isReusedConnection, result.head == nil,
-            transfer.attempt.repeats < Self.maximumRepeats, RetryableRequest.isIdempotent(transfer.request.method)
-        else { return false }
-        switch fault {
-        case .reset, .emptyReply, .http2Refused, .http2Stream: return true
-        default: return false
-        }
-    }
 
     /// Notes the durable offset, if the bytes can be resumed at all.
     private mutating func keepBytes() {
@@ -230,12 +221,12 @@ struct Judge {
         }
     }
 
-    mutating func restart(cause: String, fault: AttemptFault, error: TaskError) -> Judgement {
+    mutating func restart(
+        cause: String, fault: AttemptFault = .restart, error: TaskError = TaskError(.badServerResponse)
+    ) -> Judgement {
         progress.forgetBytes()
         if transfer.comesInParts { progress.avoidsSegments = true }
-        progress.attempts.record(fault, keptOffset: 0)
-        note(error)
-        switch decide(after: fault) {
+        switch decide(ending: fault, error) {
         case .retry:
             if let segmented = transfer.segmented {
                 progress.noteFetchedTwice(segmented.plan.record.count)
@@ -245,6 +236,15 @@ struct Judge {
             return .send(.again(cause: cause))
         case .giveUp: return finish(.failed, error: error)
         }
+    }
+
+    /// Records the fault and the error with which the attempt ends, and decides about another one.
+    ///
+    /// - Parameter keptOffset: The number of bytes from which another attempt continues.
+    mutating func decide(ending fault: AttemptFault, keptOffset: Int64 = 0, _ error: TaskError) -> RetryDecision {
+        progress.attempts.record(fault, keptOffset: keptOffset)
+        note(error)
+        return decide(after: fault)
     }
 
     /// - Parameter isRepeatable: Whether the next request does no harm, whatever the effect of the last one.
@@ -265,7 +265,7 @@ struct Judge {
         if !result.isOfProxy, let judgement = judgeUpload(head) { return judgement }
         if let judgement = judgeRedirect(head) ?? judgeUnsentBody(head) { return judgement }
         if case .askAgainFromZero(let reason)? = verdict {
-            return restart(cause: reason.rawValue, fault: .restart, error: TaskError(.badServerResponse))
+            return restart(cause: reason.rawValue)
         }
         if head.status == 304, let judgement = judgeConfirmation(head) { return judgement }
         if head.status == 304, specification.ifNoneMatch != nil { return finish(.notModified) }
@@ -280,9 +280,7 @@ struct Judge {
     }
 
     private mutating func judgeRedirect(_ head: ResponseHead) -> Judgement? {
-        guard Redirect.isRedirect(head.status),
-            !specification.acceptableStatusCodes.contains(where: { $0.contains(head.status) })
-        else { return nil }
+        guard Redirect.isRedirect(head.status), !specification.accepts(head.status) else { return nil }
         let target = head.fields["Location"].flatMap { try? ParsedURL(location: $0, from: transfer.request.url) }
         let decision = Redirect.decide(
             head: head, method: transfer.request.method, hops: transfer.request.hops, task: transfer.taskURL,
@@ -291,8 +289,7 @@ struct Judge {
         switch decision {
         case .notARedirect: return nil
         case .fail(let refusal):
-            let code = URLErrorCode(rawValue: refusal.code) ?? .badServerResponse
-            return fail(with: TaskError(code, failingURL: transfer.request.url.text))
+            return fail(with: TaskError(refusal.code, failingURL: transfer.request.url.text))
         case .follow(let method, let dropsBody, let dropsSecrets):
             guard let target else { return nil }
             if transfer.segmented != nil, target.isSecure || !transfer.configuration.requiresSecureTransport {
@@ -320,16 +317,11 @@ struct Judge {
         } else if transfer.attempt.resuming == nil {
             progress.kept = .none
         }
-        return .retry(at: at, pause: pause(head))
+        return .retry(at: at)
     }
 
     func retryAfter(_ head: ResponseHead) -> Duration? {
         head.fields["Retry-After"].flatMap { RetryAfter.parse($0, now: now) }
-    }
-
-    /// The delay that the origin requests.
-    func pause(_ head: ResponseHead) -> Duration? {
-        OriginPauses.slowsDown(status: head.status) ? retryAfter(head) : nil
     }
 
     /// The status is the task's result.

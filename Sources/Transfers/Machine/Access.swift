@@ -77,7 +77,9 @@ extension Transfer {
     private func storedCredential(_ access: Access) -> Credential {
         var credential = Credential()
         for known in access.stored.reversed() where !known.space.isHTTP { credential.adopt(known.credential) }
-        if let chosen = chosen(of: access.stored, unasked: true) { credential.adopt(chosen) }
+        // Without a challenge, the request's own field takes precedence.
+        let mayChoose = !request.headers.contains("Authorization")
+        if let chosen = chosen(of: access.stored, unasked: mayChoose) { credential.adopt(chosen) }
         return credential
     }
 

@@ -193,8 +193,7 @@ struct ContentFinisher: Sendable {
     ) async throws -> [UInt8] {
         let expected = specification.expectedDigest
         let reader = ContentReader(
-            folder.absolute(path), folder.disk, total: length, specification.digestsWanted,
-            specification.pieces.map(ContentReader.Pieces.init))
+            folder.absolute(path), folder.disk, total: length, specification.digestsWanted, specification.pieces)
         if let piece = try await reader.read(to: length) {
             throw DigestMismatch(message: "the piece at \(piece.lowerBound) has another digest")
         }
@@ -229,7 +228,7 @@ struct ContentFinisher: Sendable {
             }
             return .completed(.succeeded, result, plan.content)
         } catch {
-            try? await folder.disk.removeBeneath(root: root, path: plan.temporaryPath)
+            await removeCopy(of: plan, below: root)
             guard let error = error as? SystemError, !error.isFull, !error.isOfMachine else { throw error }
             let failure = TaskError(
                 .cannotCreateFile,
@@ -285,6 +284,17 @@ struct ContentFinisher: Sendable {
         }
     }
 
+    /// Removes the unfinished copy of a move, if it exists.
+    private func removeCopy(of plan: PlannedMove, below root: String) async {
+        do throws(SystemError) {
+            try await folder.disk.removeBeneath(root: root, path: plan.temporaryPath)
+        } catch {
+            log.warning(
+                "a temporary file may be left beside its destination", ("root", plan.destination.root),
+                ("error", error))
+        }
+    }
+
     private static func temporaryPath(beside path: String) -> String {
         let folder = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[...$0] } ?? ""
         return "\(folder).urlsessiond-\(RandomBytes.make(8).hexadecimal)"
@@ -303,7 +313,7 @@ struct ContentFinisher: Sendable {
                     Settlement(
                         task: task, .completed(.succeeded, move.result, move.content), leavesPartialFile: true))
             }
-            try? await folder.disk.removeBeneath(root: root, path: move.temporaryPath)
+            await removeCopy(of: move, below: root)
         }
         let aftermath = settlements.isEmpty ? Aftermath() : try await store.tasks.settle(settlements, at: now)
         try await store.files.forgetPlannedMoves()

@@ -6,7 +6,9 @@ package import TransferEngine
 package struct LiveTransfers: Sendable {
     private struct Entry {
         var session: SessionID
+        let startedAt: Timestamp
         var exchange: ExchangeID
+        var response: TaskResponse?
         var isFinalizing = false
         var offset: Int64
         /// Bytes of an upload that the server had received before this exchange.
@@ -46,10 +48,11 @@ package struct LiveTransfers: Sendable {
         _ task: TaskID, session: SessionID, exchange: ExchangeID, offset: Int64, sentBefore: Int64 = 0,
         stallInterval: Duration?
     ) {
-        let now = clock.monotonic()
+        let (now, start) = (clock.monotonic(), clock.now)
         entries.withLock {
             $0[task] = Entry(
-                session: session, exchange: exchange, offset: offset, sentBefore: sentBefore,
+                session: session, startedAt: $0[task]?.startedAt ?? start, exchange: exchange, offset: offset,
+                sentBefore: sentBefore,
                 measured: (now, offset), stallInterval: stallInterval)
         }
     }
@@ -76,6 +79,16 @@ package struct LiveTransfers: Sendable {
             }
             return segment
         }
+    }
+
+    /// Notes the response whose body arrives.
+    func answered(_ task: TaskID, _ response: TaskResponse) { entries.withLock { $0[task]?.response = response } }
+
+    /// The attempt in flight of a task.
+    package func attempt(_ task: TaskID) -> LiveState.Attempt? {
+        guard let entry = entries.withLock({ $0[task] }) else { return nil }
+        return LiveState.Attempt(
+            startedAt: entry.startedAt, offset: entry.offset, sample: sample(entry), response: entry.response)
     }
 
     func finalizing(_ task: TaskID) { entries.withLock { $0[task]?.isFinalizing = true } }

@@ -133,9 +133,16 @@ extension Transfer {
         request.method = specification.request.method
     }
 
-    /// The source to try next; nil if the attempt has tried all of them.
-    var nextSource: Int? {
-        (0...specification.mirrors.count).first { !attempt.askedSources.contains($0) && sourceURL($0) != nil }
+    /// The source to try next; nil if the attempt has tried all those whose origins are not paused.
+    func nextSource(_ world: Surroundings) -> Int? {
+        sourcesLeft.first { source in
+            sourceURL(source).map { world.pauses.until($0.origin, app: task.app.rawValue, at: world.now) == nil } ?? false
+        }
+    }
+
+    /// The sources that the attempt has not tried.
+    var sourcesLeft: [Int] {
+        (0...specification.mirrors.count).filter { !attempt.askedSources.contains($0) && sourceURL($0) != nil }
     }
 
     /// Whether another source is tried: the last one failed before any byte came, and the failure is not the task's.
@@ -154,7 +161,7 @@ extension Transfer {
             guard let status = result.head?.status, !Redirect.isRedirect(status), status != 304, status >= 400 else {
                 return false
             }
-            return !specification.acceptableStatusCodes.contains { $0.contains(status) }
+            return !specification.accepts(status)
         }
     }
 

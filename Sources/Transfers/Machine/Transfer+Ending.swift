@@ -10,10 +10,11 @@ extension Transfer {
         if case .file = result.received { hasPartialFile = true }
         if segmented?.connections[exchange] != nil { return end(segment: exchange, result, world) }
         guard exchange == self.exchange else { return [] }
+        let result = result.comparedWithPart()
         let effects = noteSilence(result)
         if writesObject { return effects + endWriting(exchange, result, world) }
         if mayTurn(after: result) {
-            if let next = nextSource { return effects + ask(source: next, after: result, world) }
+            if let next = nextSource(world) { return effects + ask(source: next, after: result, world) }
             if let first = attempt.setback { return effects + judge(first, after: result, world) }
         }
         guard comesInParts, result.outcome == .complete else { return effects + judge(result, world) }
@@ -52,8 +53,7 @@ extension Transfer {
     private mutating func ask(source: Int, after result: ExchangeResult, _ world: Surroundings) -> [Effect] {
         let judge = count(result, world)
         if attempt.setback == nil, judge.mayRetry { attempt.setback = Attempt.Setback(result, of: request) }
-        var effects: [Effect] = []
-        if let pause = result.head.flatMap(judge.pause) { effects.append(.pause(request.url.origin, pause)) }
+        let effects = pause(after: result, world)
         guard let left = attempt.resuming else {
             progress.forgetBytes()
             stage = .ready
@@ -61,6 +61,14 @@ extension Transfer {
             return effects + [.authorize]
         }
         return effects + leaveMirror(of: left.offset, for: source)
+    }
+
+    /// Delays all requests to an origin that asks for it, whatever becomes of the task.
+    func pause(after result: ExchangeResult, _ world: Surroundings) -> [Effect] {
+        guard let head = result.head, OriginPauses.slowsDown(status: head.status),
+            let wait = head.fields["Retry-After"].flatMap({ RetryAfter.parse($0, now: world.now) })
+        else { return [] }
+        return [.pause(request.url.origin, wait)]
     }
 
     /// Counts a request whose result is not judged.
@@ -103,7 +111,7 @@ extension Transfer {
         guard let status = result.head?.effectiveStatus(result.judgement?.verdict, isContinued: isContinued) else {
             return false
         }
-        return specification.acceptableStatusCodes.contains { $0.contains(status) }
+        return specification.accepts(status)
     }
 
     /// Judges the end of a request, and returns the effects.
@@ -119,11 +127,17 @@ extension Transfer {
         var (judgement, progress) = (judging(&judge), judge.progress)
         // The response to an outdated request neither delays nor questions the task's new one.
         if stop == .outdated, !judgement.isInterruption { (judgement, progress) = (.interrupted, self.progress) }
+        // No request to an origin begins while it asks for none.
+        if case .send(.follow(let hop)) = judgement,
+            let end = world.pauses.until(hop.url.origin, app: task.app.rawValue, at: world.now)
+        {
+            judgement = .retry(at: end)
+        }
         var settlement = Settlement(task: id, .interrupted(progress))
         settlement.credentialsKnown = credentialsKnown
         settlement.bytesReceived = segmented?.bytesReceived ?? result.bytesReceived
         settlement.bytesSent = result.bytesSent
-        var effects: [Effect] = []
+        var effects = segmented != nil || stop == .outdated ? [] : pause(after: result, world)
         if case .failed(.egressDenied) = result.outcome {
             effects.append(.note(.egressDenied(host: request.url.host)))
         }
@@ -133,8 +147,7 @@ extension Transfer {
             guard stop == nil else { break }
             self.progress = progress
             return effects + send(next, world)
-        case .retry(let at, let waitsForConnectivity, let pause):
-            if let pause { effects.append(.pause(request.url.origin, pause)) }
+        case .retry(let at, let waitsForConnectivity):
             effects.append(
                 .tell(
                     .willRetry(
@@ -255,6 +268,22 @@ extension ResponseHead {
 }
 
 extension ExchangeResult {
+    /// The result, with a fault if a 206 without `Content-Length` has brought fewer or more bytes than its
+    /// `Content-Range` says: libcurl cannot know it.
+    fileprivate func comparedWithPart() -> ExchangeResult {
+        guard outcome == .complete, isBodyKept, let head, let end = judgement?.verdict?.end(of: head), length != end
+        else { return self }
+        var result = self
+        result.lastPart = nil
+        if length < end {
+            result.outcome = .failed(.shortBody)
+        } else {
+            result.outcome = .stopped
+            result.judgement?.verdict = .askAgainFromZero(.lengthMismatch)
+        }
+        return result
+    }
+
     /// The result for a content that is small enough for the database: complete and in memory. Nil for a larger one.
     fileprivate func asSmallContent(digestedBy algorithms: Set<DigestAlgorithm>) -> ExchangeResult? {
         guard outcome == .complete, let part = lastPart, part.number == 1,

@@ -158,6 +158,8 @@ extension Transfer {
         /// The longest content that the empty disk could hold.
         let largestContent: Int64
         let uploadVersions: UploadVersions
+        /// The origins that have asked for a pause.
+        var pauses = OriginPauses()
     }
 
     /// Handles an event and returns its effects. Events of exchanges that have ended have none.

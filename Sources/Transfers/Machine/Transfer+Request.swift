@@ -98,6 +98,8 @@ extension Transfer {
         } else if let stored = attempt.reuse?.stored {
             for field in stored.cached.conditions?.fields ?? [] { fields.set(field.name, field.value) }
         }
+        // The server has refused the request's own field, if it has one.
+        if attempt.access.credential?.user != nil { fields.remove("Authorization") }
         for field in bucketAccess?.fields.fields ?? [] { fields.set(field.name, field.value) }
         if let token = attempt.access.credential?.token { fields.set("Authorization", "Bearer \(token)") }
         return fields
@@ -134,14 +136,14 @@ extension Transfer {
     /// Decides on the engine's thread how a response relates to the stored bytes, and where its body goes.
     private func judge(_ arrival: Arrival) -> @Sendable (ResponseHead) -> HeadJudgement {
         let resuming = attempt.resuming
+        let specification = specification
         let isDownload = specification.kind == .download
         let namesObject = specification.destinationObject != nil
         let hasOwnRange = specification.request.headers.contains("Range")
-        let acceptable = specification.acceptableStatusCodes
         let policy = configuration.retryPolicy
         let version = attempt.version
         // The next source would overwrite a page in the partial file.
-        let keepsFile = resuming != nil || comesInParts && nextSource != nil
+        let keepsFile = resuming != nil || comesInParts && !sourcesLeft.isEmpty
         @Sendable func mayGoOn(after status: Int) -> Bool {
             Redirect.isRedirect(status) || policy.retries(status: status) || status == 401 || status == 407
         }
@@ -150,7 +152,7 @@ extension Transfer {
             let verdict = ResumeVerdict.judge(head: head, resuming: resuming, requestHasOwnRange: hasOwnRange)
             // An error page never becomes the object that the app named.
             let effective = head.effectiveStatus(verdict, isContinued: resuming != nil)
-            if namesObject, !verdict.asksAgain, !acceptable.contains(where: { $0.contains(effective) }) {
+            if namesObject, !verdict.asksAgain, !specification.accepts(effective) {
                 return HeadJudgement(.discard(limit: Self.sideLimit), verdict)
             }
             let body: BodyDisposition =
@@ -161,7 +163,7 @@ extension Transfer {
                 case .alreadyComplete: .discard(limit: Self.sideLimit)
                 // The fetched bytes are kept while the task may still continue, and the page for its result.
                 case .notADownload(let status):
-                    !keepsFile || acceptable.contains { $0.contains(status) } || !mayGoOn(after: status)
+                    !keepsFile || specification.accepts(status) || !mayGoOn(after: status)
                         ? .keep(at: 0) : .discard(limit: Self.sideLimit)
                 }
             if body == .keep(at: 0) { arrival.begin(version) }
@@ -179,7 +181,7 @@ extension Transfer {
         let folder = folder.of(task.app.rawValue)
         return ContentReader(
             partialFile(folder), folder.disk, total: total, specification.digestsWanted,
-            checksPieces ? specification.pieces.map(ContentReader.Pieces.init) : nil)
+            checksPieces ? specification.pieces : nil)
     }
 }
 
@@ -198,11 +200,5 @@ extension ProxySettings {
         self.init(
             kind: proxy.kind, host: proxy.host, port: UInt16(clamping: proxy.port),
             authentication: credential?.httpAuthentication ?? own)
-    }
-}
-
-extension ContentReader.Pieces {
-    init(_ pieces: PieceDigests) {
-        self.init(length: pieces.length, algorithm: pieces.algorithm, values: pieces.values)
     }
 }

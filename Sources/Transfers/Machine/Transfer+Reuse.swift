@@ -28,7 +28,12 @@ struct Sharing: Sendable {
         guard case .completed(_, _, let own?) = verdict else { return nil }
         let shared = content ?? own
         if case .moved = shared.storage { return nil }
-        return Landing(cached, key, isReusable: isReusable, isPrivate: isPrivate, content: shared)
+        return landing(shared)
+    }
+
+    /// The result of a settlement for other tasks, with its content.
+    func landing(_ content: NewContent) -> Landing {
+        Landing(cached, key, isReusable: isReusable, isPrivate: isPrivate, content: content)
     }
 }
 
@@ -126,7 +131,7 @@ extension Transfer {
         result.progress.share(version: stored.cached.version)
         result.response = response
         result.cacheStatus = status
-        let isAcceptable = specification.acceptableStatusCodes.contains { $0.contains(response.statusCode) }
+        let isAcceptable = specification.accepts(response.statusCode)
         guard isAcceptable || !specification.failOnHTTPError else {
             return end(TaskError(.badServerResponse, failingURL: response.url), response)
         }
@@ -214,12 +219,6 @@ extension TaskProgress {
         var progress = self
         progress.avoidsCache = true
         return progress
-    }
-}
-
-extension Transfer.Finish {
-    func landing(of verdict: Settlement.Verdict, _ content: NewContent? = nil) -> Landing? {
-        sharing?.landing(of: verdict, content)
     }
 }
 

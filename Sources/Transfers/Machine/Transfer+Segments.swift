@@ -173,7 +173,9 @@ extension Transfer {
             return false
         default: break
         }
-        if result.isClosedWhileIdle, segmented.repeats[source, default: 0] < Judge.maximumRepeats {
+        if case .failed(let fault) = result.outcome, result.isClosedWhileIdle(fault),
+            segmented.repeats[source, default: 0] < Judge.maximumRepeats
+        {
             segmented.repeats[source, default: 0] += 1
             return true
         }
@@ -187,10 +189,8 @@ extension Transfer {
         case .complete:
             guard let head = result.head else { break }
             if follow(head, connection, &segmented) { return true }
+            effects += pause(after: result, world)
             let wait = head.fields["Retry-After"].flatMap { RetryAfter.parse($0, now: world.now) }
-            if OriginPauses.slowsDown(status: head.status), let wait {
-                effects.append(.pause(connection.url.origin, wait))
-            }
             rest(source, atLeast: wait ?? .zero, &segmented, &effects, world)
         }
         return false
@@ -276,7 +276,7 @@ extension Transfer {
         }
         if stop != nil { return judge(last.failing(.stopped), world) }
         switch segmented.ending {
-        case .restart(let cause): return judge(last, world) { $0.judgeChange(cause: cause) }
+        case .restart(let cause): return judge(last, world) { $0.restart(cause: cause) }
         case .failed(let result): return judge(result, world)
         case .disk(let error): return judge(last.failing(.failed(.disk(errno: error.errno))), world)
         case nil: break
@@ -289,25 +289,22 @@ extension Transfer {
         // A source may be available that has no slot yet.
         guard segmented.plan.sources(at: world.now).isEmpty else { return [] }
         guard let failure = segmented.failure else {
-            return segmented.plan.isForsaken ? judge(last, world) { $0.judgeLies() } : []
+            guard segmented.plan.isForsaken else { return [] }
+            let mismatch = DigestMismatch(message: "no source has all pieces with the expected digests")
+            return judge(last, world) { $0.restart(after: mismatch) }
         }
         // Without a digest no other source may complete the segments of a mirror.
-        if !specification.provesContent, isMirrorUseless(after: failure.result), let next = nextSource {
+        if !specification.provesContent, isMirrorUseless(after: failure.result), let next = nextSource(world) {
             return leaveMirror(of: segmented.plan.record.count, for: next)
         }
         segmented.plan.endRests()
         (request.url, request.hops) = (failure.url, failure.hops)
-        guard failure.result.mayAsk else {
-            stage = .segmented(segmented)
-            return judge(failure.result, world)
-        }
+        let access = attempt.accesses[failure.url.origin]
         // The credentials that were read for another source say nothing about this one.
-        guard let access = attempt.accesses[failure.url.origin] else {
-            segmented.failure = nil
-            stage = .segmented(segmented)
-            return [.authorize]
-        }
+        if failure.result.mayAsk, access == nil { segmented.failure = nil }
         stage = .segmented(segmented)
+        guard failure.result.mayAsk else { return judge(failure.result, world) }
+        guard let access else { return [.authorize] }
         attempt.access = access
         return judge(failure.result, world)
     }
@@ -325,10 +322,10 @@ extension ExchangeResult {
         return result
     }
 
-    /// Whether a kept connection was closed just as it was reused, which does not count against the source.
-    fileprivate var isClosedWhileIdle: Bool {
-        guard metrics.isReusedConnection, head == nil, case .failed(let fault) = outcome else { return false }
-        return [.reset, .emptyReply, .http2Refused, .http2Stream].contains(fault)
+    /// Whether a kept connection was closed just as it was reused, which does not count against the request or source.
+    func isClosedWhileIdle(_ fault: TransferFault) -> Bool {
+        metrics.isReusedConnection && head == nil
+            && [.reset, .emptyReply, .http2Refused, .http2Stream].contains(fault)
     }
 
     /// Whether it failed on this machine's disk, so that the bytes that it counts may not be stored.

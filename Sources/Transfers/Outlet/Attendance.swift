@@ -36,6 +36,14 @@ package final class Attendance: Sendable {
         }
     }
 
+    /// Whether a client is attached, or was within the grace period before `now`.
+    package func hasClient(_ session: SessionID, within grace: Duration, before now: Timestamp) -> Bool {
+        entries.withLock { entries in
+            guard let entry = entries[session] else { return false }
+            return entry.isAttached || entry.lastDetachedAt.map { $0 + grace > now } ?? false
+        }
+    }
+
     /// The kind of attachment to show for a session. Streams precede held requests.
     package func kind(of session: SessionID) -> Presence.Kind? {
         entries.withLock { entries in

@@ -55,6 +55,9 @@ package final class Outlet: Sendable {
             arrivals.completed(task.id)
             log.completed(task)
         }
+        if aftermath.hasDeletedTasks {
+            for task in hub.tasks.keys { hub.tasks.signal(task) }
+        }
         for session in aftermath.sessions.keys { hub.sessions.signal(session) }
         for (session, time) in aftermath.launchChecks { relauncher.check(session, at: time) }
         if let time = aftermath.stallCheckAt { stalls.note(time) }

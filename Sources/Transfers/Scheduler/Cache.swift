@@ -77,17 +77,20 @@ extension Scheduler {
         return remember(try await store.tasks.claimedSession(session))
     }
 
-    /// Whether the app can answer a question: it has a webhook, or a client with a stream, a held request or a lease.
+    /// Whether the app can answer a question: it has a webhook, or a client with a stream, a held request or a lease, or
+    /// had one within the grace period.
     ///
     /// If the store cannot be read, the app is asked: a question that it cannot answer ends at its deadline.
     func canAsk(_ transfer: Transfer) async -> Bool {
         guard transfer.configuration.authenticationChallenges == .ask else { return false }
         let session = transfer.task.session
-        if outlet.attendance.presence(of: session).isAttached { return true }
+        let (grace, now) = (settings.detachGrace, clock.now)
+        if outlet.attendance.hasClient(session, within: grace, before: now) { return true }
         do {
             if try await hasWebhook(transfer.task.app) { return true }
             if try await store.sessions.attachmentElsewhere(to: session) != nil { return true }
-            return try await store.sessions.read(session).attachment?.isHeld(at: clock.now) ?? false
+            guard let attachment = try await store.sessions.read(session).attachment else { return false }
+            return attachment.detachedAt(now).map { $0 + grace > now } ?? attachment.isHeld(at: now)
         } catch {
             return true
         }

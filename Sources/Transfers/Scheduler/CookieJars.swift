@@ -115,11 +115,9 @@ package final class CookieJars: Sendable {
     }
 
     /// Reads a session's jar again: another node may have emptied it. A local change that is not stored yet is kept.
-    func refresh(_ session: SessionID, _ store: Store) async {
-        guard state.withLock({ $0.entries[session] != nil }), let lines = try? await store.sessions.cookies(of: session)
-        else {
-            return
-        }
+    func refresh(_ session: SessionID, _ store: Store) async throws {
+        guard state.withLock({ $0.entries[session] != nil }) else { return }
+        let lines = try await store.sessions.cookies(of: session)
         state.withLock { state in
             guard !state.changed.contains(session), state.entries[session] != nil else { return }
             state.entries[session]?.jar = CookieJar(lines: lines)
@@ -129,6 +127,16 @@ package final class CookieJars: Sendable {
 }
 
 extension Scheduler {
+    /// Reads a session's jar again. If this fails, cookies that another node has removed are still sent.
+    func refreshCookies(of session: SessionID) async {
+        do {
+            try await cache.cookies.refresh(session, store)
+        } catch {
+            log.warning(
+                "the cookies of a session could not be read again", ("row", session.rawValue), ("error", "\(error)"))
+        }
+    }
+
     /// The cookies for a transfer's next request; nil if the session accepts none.
     func cookies(of transfer: Transfer, for url: ParsedURL) -> [String]? {
         guard transfer.configuration.httpCookieAcceptPolicy != .never else { return nil }

@@ -1,3 +1,4 @@
+import Base
 import Core
 import Store
 import TransferEngine
@@ -47,9 +48,17 @@ extension Scheduler {
     /// Applies a session's new bandwidth to its transfers in flight.
     func applyBandwidth(to session: SessionID) async {
         cache.sessions[session] = nil
-        // Read again for the shares below; a deleted session has no transfers.
-        guard (try? await known(session)) != nil else { return }
-        shareBandwidth(of: session)
+        do {
+            // Read again for the shares below.
+            _ = try await known(session)
+            shareBandwidth(of: session)
+        } catch DomainError.notFound {
+            // A deleted session has no transfers.
+        } catch {
+            log.warning(
+                "the bandwidth limit of a session could not be applied", ("row", session.rawValue),
+                ("error", "\(error)"))
+        }
     }
 
     /// Whether a bandwidth limit applies to the session.

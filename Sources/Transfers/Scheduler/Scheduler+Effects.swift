@@ -18,7 +18,8 @@ extension Scheduler {
         let canAsk = event.mayEndAttempt && flight.transfer.mayAsk(after: event) ? await canAsk(flight.transfer) : false
         let world = Transfer.Surroundings(
             now: clock.now, jitter: event.mayEndAttempt ? Double.random(in: 0..<1) : 0, exchange: exchanges.take(),
-            canAsk: canAsk, largestContent: engine.room.largest, uploadVersions: uploads.versions)
+            canAsk: canAsk, largestContent: engine.room.largest, uploadVersions: uploads.versions,
+            pauses: event.mayEndAttempt ? agenda.withLock { $0.pauses } : OriginPauses())
         for effect in flight.transfer.handle(event, in: world) { await carryOut(effect, id) }
     }
 
@@ -49,7 +50,9 @@ extension Scheduler {
         case .replace(let exchange, let source): await replace(exchange, of: id, by: source)
         case .show: show(flight.transfer)
         case .arrived(nil, nil) where flight.arrival.isBlank: break
-        case .arrived(let content, let response): outlet.arrivals.note(content, response, of: id)
+        case .arrived(let content, let response):
+            if let response { live.answered(id, response) }
+            outlet.arrivals.note(content, response, of: id)
         case .read(let end, let isLast): read(flight, to: end, isLast: isLast)
         case .readWhole(let length, let checksPieces):
             flight.reader = flight.transfer.contentReader(folder, total: length, checksPieces: checksPieces)

@@ -19,7 +19,7 @@ extension Scheduler {
         if finish.verdict != nil { return leave(finish, finisher, flight.transfer) }
         if let verdict = finisher.verdictWithoutDisk(flight.transfer.specification, outcome, taskResult, source) {
             settlement.verdict = verdict
-            settlement.landing = finish.landing(of: verdict)
+            settlement.landing = finish.sharing?.landing(of: verdict)
             settlement.leavesPartialFile = flight.transfer.hasPartialFile
             return conclude(settlement)
         }
@@ -34,7 +34,7 @@ extension Scheduler {
                         transfer.task, outcome, source, isOnlyForOthers: false)
                 }
                 settlement.verdict = try await finisher.finish(transfer.task, outcome, taskResult, source)
-                settlement.landing = finish.landing(of: settlement.verdict, shared)
+                settlement.landing = finish.sharing?.landing(of: settlement.verdict, shared)
             } catch is DigestMismatch where source.isStored {
                 // The stored content has another digest than expected, which is no fault of the origin.
                 settlement.verdict = .retry(
@@ -120,7 +120,14 @@ extension Scheduler {
         again.verdict = .interrupted(progress)
         again.landing = nil
         turn.errands.append { [self, again] in
-            for file in settlement.files { try? await folder.remove(file) }
+            for file in settlement.files {
+                do {
+                    try await folder.remove(file)
+                } catch {
+                    log.of(transfer.name).warning(
+                        "a content of an outdated request could not be removed", ("error", "\(error)"))
+                }
+            }
             handIn(again)
         }
     }

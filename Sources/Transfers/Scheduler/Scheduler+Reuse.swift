@@ -65,12 +65,7 @@ extension Scheduler {
             do {
                 let content = try await finisher.contentForOthers(
                     transfer.task, .succeeded, finish.source, isOnlyForOthers: true)
-                settlement.landing = content.flatMap { content in
-                    finish.sharing.map {
-                        Landing(
-                            $0.cached, $0.key, isReusable: $0.isReusable, isPrivate: $0.isPrivate, content: content)
-                    }
-                }
+                settlement.landing = content.flatMap { finish.sharing?.landing($0) }
             } catch {
                 log.of(transfer.name).warning("a content could not be left to other tasks", ("error", "\(error)"))
             }

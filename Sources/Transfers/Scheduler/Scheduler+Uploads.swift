@@ -14,19 +14,24 @@ extension Scheduler {
     /// Starts deletions while slots are free for them.
     func startDeletions() async {
         let room = room
-        while agenda.withLock({ $0.takesDeletion(room) }), let task = uploads.untold.popFirst() { await delete(task) }
+        while agenda.withLock({ $0.takesDeletion(room) }), let task = uploads.untold.popFirst() {
+            do {
+                try await delete(task)
+            } catch {
+                log.info("an upload resource could not be deleted", ("row", task.rawValue), ("error", "\(error)"))
+            }
+        }
     }
 
-    private func delete(_ id: TaskID) async {
-        guard let task = try? await store.tasks.read(id), let progress = task.result?.progress,
-            let length = task.specification.bodyLength, let session = try? await known(task.session)
-        else { return }
+    private func delete(_ id: TaskID) async throws {
+        let task = try await store.tasks.read(id)
+        guard let progress = task.result?.progress, let length = task.specification.bodyLength else { return }
+        let session = try await known(task.session)
         let body = BodyLocation(storage: .bytes([]), length: length, digest: "")
         let claimed = ClaimedTask(
             id: id, session: task.session, app: task.app, number: task.number, lane: 0,
             specification: task.specification, progress: progress, body: body, resourceDeadline: nil)
-        let transfer = try? Transfer(claimed, in: session, version: settings.version, node: store.node, at: clock.now)
-        guard var transfer else { return }
+        var transfer = try Transfer(claimed, in: session, version: settings.version, node: store.node, at: clock.now)
         transfer.prepareUpload(.eight)
         // A deletion is never sent to the task's own URL.
         guard transfer.attempt.upload?.resource != nil else { return }
@@ -38,10 +43,8 @@ extension Scheduler {
         var request = transfer.exchangeRequest(exchanges.take(), resources)
         request.sink = .memory(limit: 4096)
         request.totalTimeout = .seconds(60)
-        let lane = FairShare.Lane(
-            app: task.app.rawValue, session: task.session.rawValue, host: transfer.request.url.origin, priority: 0,
-            ready: 0,
-            running: 1, limit: 1)
+        var lane = lane(of: transfer, at: transfer.request.url.origin)
+        lane.limit = 1
         agenda.withLock { $0.began(deletion: request.id, lane) }
         engine.start(request)
     }

@@ -263,7 +263,7 @@ package actor Scheduler {
         case .wake(let time): agenda.withLock { $0.wake(at: time) }
         case .sessionChanged(let session):
             await applyBandwidth(to: session)
-            if neighbours.haveStore { await cache.cookies.refresh(session, store) }
+            if neighbours.haveStore { await refreshCookies(of: session) }
         case .appChanged(let app): cache.apps[app] = nil
         case .othersCommitted:
             cache.apps = [:]

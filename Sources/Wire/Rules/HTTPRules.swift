@@ -22,7 +22,7 @@ extension TextRule {
                 return "A header's name is a token of 1 to 256 characters."
             }
             let name = name.lowercased()
-            if refusedEverywhere.contains(name) || name.hasPrefix("proxy-") {
+            if refusedEverywhere.contains(name) {
                 return "The service sets this header itself."
             }
             return forDownload ? faultOnDownload(name) : nil
@@ -38,6 +38,7 @@ extension TextRule {
     /// Fields for framing, routing and single connections (RFC 9110 section 7.6.1).
     private static let refusedEverywhere: Set<String> = [
         "host", "content-length", "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect",
+        "proxy-authenticate", "proxy-authorization", "proxy-connection",
     ]
     private static let refusedOnDownloads: Set<String> = ["range", "if-range", "accept-encoding"]
 

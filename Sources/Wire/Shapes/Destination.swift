@@ -45,13 +45,22 @@ public struct Destination: Shape {
     }
 
     public func check(_ reader: inout ObjectReader) {
-        func has(_ name: String) -> Bool { reader.presence(of: name) == .present }
-        let isObject = ["bucket", "key", "storageClass", "metadata"].contains(where: has)
+        reader.checkDestination("key", others: ["storageClass", "metadata"])
+    }
+}
+
+extension ObjectReader {
+    /// Checks that a destination has a root and a path, or a bucket and the member `key`.
+    ///
+    /// - Parameter others: Further members of a destination in a bucket.
+    mutating func checkDestination(_ key: String, others: [String] = []) {
+        func has(_ name: String) -> Bool { presence(of: name) == .present }
+        let isObject = (["bucket", key] + others).contains(where: has)
         guard isObject != ["root", "path"].contains(where: has) else {
-            return reader.report("A destination is a root and a path, or a bucket and a key.")
+            return report("A destination is a root and a path, or a bucket and a \(key).")
         }
-        for name in isObject ? ["bucket", "key"] : ["root", "path"] where !has(name) {
-            reader.report(name, "This member is missing; it must be a string.")
+        for name in isObject ? ["bucket", key] : ["root", "path"] where !has(name) {
+            report(name, "This member is missing; it must be a string.")
         }
     }
 }

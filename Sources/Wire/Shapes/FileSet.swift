@@ -101,16 +101,7 @@ public struct SetDestination: Shape {
         members.given("prefix", &prefix, .keyPrefix)
     }
 
-    public func check(_ reader: inout ObjectReader) {
-        func has(_ name: String) -> Bool { reader.presence(of: name) == .present }
-        let isFolder = ["root", "path"].contains(where: has)
-        guard isFolder != ["bucket", "prefix"].contains(where: has) else {
-            return reader.report("A destination is a root and a path, or a bucket and a prefix.")
-        }
-        for name in isFolder ? ["root", "path"] : ["bucket", "prefix"] where !has(name) {
-            reader.report(name, "This member is missing; it must be a string.")
-        }
-    }
+    public func check(_ reader: inout ObjectReader) { reader.checkDestination("prefix") }
 }
 
 /// The body of `PUT /v1/sets/{name}`, which creates or changes a set. Absent members have their defaults in a new set,
