@@ -36,7 +36,11 @@ extension Client {
                 try await patience.wait(after: error)
                 continue
             }
-            guard let bytes else { return }
+            guard let bytes else {
+                // The stream of a cancelled reader ends like a complete one.
+                try Task.checkCancellation()
+                return
+            }
             try use(place, Data(bytes))
             place += Int64(bytes.count)
             patience.succeeded()
@@ -58,13 +62,13 @@ extension Client {
         var knock = try self.request("GET", ["healthz"])
         knock.timeoutInterval = 15
         var pieces = StreamedAnswer.open(request, after: knock).makeAsyncIterator()
-        guard case .head(let status, let range, let newTag)? = try await pieces.next() else {
+        guard case .head(let status, let range, let newTag, let retryAfter)? = try await pieces.next() else {
             throw ClientError.streamEnded
         }
         guard status < 300 else {
             var body: [UInt8] = []
             while case .bytes(let bytes)? = try await pieces.next() { body += bytes }
-            throw Self.refusal(status, body)
+            throw Self.refusal(status, body, retryAfter: retryAfter)
         }
         guard status == 206, range?.hasPrefix("bytes \(offset)-") == true else { throw ClientError.contentChanged }
         return (pieces, newTag)

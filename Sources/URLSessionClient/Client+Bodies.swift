@@ -28,7 +28,9 @@ extension Client {
         progress(0, length)
         guard length > Int64(Self.pieceLength) else {
             let bytes = try file.read(at: 0, count: Int(length))
-            let body = try await storeBody(Array(bytes), mediaType: mediaType)
+            let body = try await Patience.insist(limit: 10) {
+                try await storeBody(Array(bytes), mediaType: mediaType)
+            }
             progress(length, length)
             return body
         }
@@ -64,7 +66,9 @@ extension Client {
             "POST", ["v1", "bodies"],
             headers: ["Content-Type": mediaType, "Upload-Complete": "?0", "Upload-Length": String(length)])
         request.httpBody = try file.read(at: 0, count: Self.pieceLength)
-        let body: StoredBody = try Self.read(Array(try await answer(to: request).body))
+        let first = request
+        let reply = try await Patience.insist(limit: 10) { try await answer(to: first) }
+        let body: StoredBody = try Self.read(Array(reply.body))
         return body.id
     }
 

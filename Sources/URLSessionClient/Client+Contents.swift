@@ -42,8 +42,13 @@ extension Client {
     }
 
     /// Passes the bytes of a resource with ranges to `use`, as ``content(ofTask:in:from:each:)`` does.
-    func bytes(at path: [String], from offset: Int64, each use: (Piece) throws -> Void) async throws {
-        var (place, tag, patience) = (offset, String?.none, Patience(limit: 10))
+    ///
+    /// - Parameter patience: The waits for an unavailable service.
+    func bytes(
+        at path: [String], from offset: Int64 = 0, patience: Patience = Patience(limit: 10),
+        each use: (Piece) async throws -> Void
+    ) async throws {
+        var (place, tag, patience) = (offset, String?.none, patience)
         while true {
             try Task.checkCancellation()
             let piece: (Piece, tag: String?)?
@@ -55,7 +60,7 @@ extension Client {
                 continue
             }
             guard let (piece, newTag) = piece else { return }
-            try use(piece)
+            try await use(piece)
             place += Int64(piece.bytes.count)
             tag = newTag
             guard place < piece.length else { return }
@@ -68,6 +73,8 @@ extension Client {
     /// Until then the bytes are beside it in `.NAME.part-DIGEST`. They stay there after a cancellation or the end of
     /// the process. The next call for the same content and file resumes, and compares the digest.
     ///
+    /// If the service becomes unavailable, the call waits for up to a minute and a half.
+    ///
     /// - Parameters:
     ///   - path: The path of the file. Its folder must exist.
     ///   - replacing: Whether an existing file of that name is replaced; otherwise the call throws.
@@ -79,7 +86,8 @@ extension Client {
         ofTask number: Int64, in session: String, to path: String, replacing: Bool = false,
         progress: @Sendable (_ received: Int64, _ length: Int64) -> Void = { _, _ in }
     ) async throws -> Content {
-        guard let content = try await task(number, in: session).content else { throw ClientError.noContent }
+        let content = try await Patience.insist(limit: 10) { try await task(number, in: session).content }
+        guard let content else { throw ClientError.noContent }
         try await save(Self.contentPath(number, session), content, to: path, replacing: replacing, progress: progress)
         return content
     }

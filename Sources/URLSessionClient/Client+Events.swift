@@ -22,8 +22,11 @@ extension Client {
 
     /// The session's stored and live events as they occur, after a sequence number or the last acknowledged one. The
     /// sequence has no end.
-    public func stream(of session: String, after seq: Int64? = nil) -> EventStream {
-        EventStream(client: self, session: session, after: seq)
+    ///
+    /// - Parameter attaching: Whether the app counts as attached meanwhile, so that it is not launched. An observer
+    ///   that handles no events does not attach.
+    public func stream(of session: String, after seq: Int64? = nil, attaching: Bool = true) -> EventStream {
+        EventStream(client: self, session: session, after: seq, attaching: attaching)
     }
 
     /// Acknowledges all events up to a sequence number, with the `epoch` of the app's attachment, if it has one.

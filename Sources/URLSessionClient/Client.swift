@@ -151,7 +151,10 @@ public struct Client: Sendable {
         let (data, response) = try await WholeAnswer.of(request, in: Self.session)
         let head = response as? HTTPURLResponse
         let status = head?.statusCode ?? 0
-        guard (200..<300).contains(status) else { throw Self.refusal(status, Array(data)) }
+        guard (200..<300).contains(status) else {
+            let retryAfter = head?.value(forHTTPHeaderField: "Retry-After")
+            throw Self.refusal(status, Array(data), retryAfter: retryAfter)
+        }
         return Reply(status: status, head: head, body: data)
     }
 
@@ -176,15 +179,19 @@ public struct Client: Sendable {
     }
 
     /// The error of an unsuccessful response.
-    static func refusal(_ status: Int, _ body: [UInt8]) -> any Error {
-        (try? Problem(parsing: body, .tolerant)) ?? ClientError.status(status)
+    ///
+    /// - Parameter retryAfter: The field `Retry-After`. The service sends seconds, never a date.
+    static func refusal(_ status: Int, _ body: [UInt8], retryAfter: String?) -> any Error {
+        guard var problem = try? Problem(parsing: body, .tolerant) else { return ClientError.status(status) }
+        problem.retryAfter = retryAfter.flatMap { Int64($0) }
+        return problem
     }
 
     static func read<Answer: JSONReadable>(_ bytes: [UInt8]) throws -> Answer {
         do {
             return try Answer(parsing: bytes, .tolerant)
         } catch {
-            throw ClientError.unreadableAnswer("\(error)")
+            throw ClientError.unreadableAnswer(Problem(error).detail)
         }
     }
 

@@ -5,7 +5,11 @@ package struct Patience {
     private var failures = 0
     private let limit: Int
 
-    /// - Parameter limit: The maximum number of consecutive waits; ten take a minute and a half.
+    /// The longest wait in milliseconds that the service can request.
+    private static let longestRequest: Int64 = 300_000
+
+    /// - Parameter limit: The maximum number of consecutive waits; ten take a minute and a half, or as long as the
+    ///   service requests.
     package init(limit: Int = .max) { self.limit = limit }
 
     /// Whether it has waited since its creation or the last success.
@@ -16,7 +20,8 @@ package struct Patience {
 
     /// Calls the service until it answers, or refuses for good.
     ///
-    /// - Parameter limit: The maximum number of consecutive waits; ten take a minute and a half.
+    /// - Parameter limit: The maximum number of consecutive waits; ten take a minute and a half, or as long as the
+    ///   service requests.
     package static func insist<Answer>(
         limit: Int = .max, _ call: () async throws -> Answer
     ) async throws -> Answer {
@@ -26,7 +31,7 @@ package struct Patience {
         }
     }
 
-    /// Waits before the next attempt.
+    /// Waits before the next attempt, at least for the time that the service requests.
     ///
     /// - Throws: `error` if another attempt would fail the same way, or the limit is reached; `CancellationError`.
     package mutating func wait(after error: any Error) async throws {
@@ -41,7 +46,14 @@ package struct Patience {
         try Task.checkCancellation()
         failures += 1
         guard failures <= limit else { throw error }
-        try await Task.sleep(for: .milliseconds(min(250 << min(failures, 6), 15_000)))
+        try await Task.sleep(for: .milliseconds(pause(after: error)))
+    }
+
+    /// Milliseconds until the next attempt.
+    private func pause(after error: any Error) -> Int64 {
+        let own: Int64 = min(250 << min(failures, 6), 15_000)
+        guard let seconds = (error as? Problem)?.retryAfter else { return own }
+        return max(own, min(seconds, Self.longestRequest / 1000) * 1000)
     }
 
     /// Whether the same request may succeed later, including after a full disk of the service (507).

@@ -7,8 +7,8 @@ import Foundation
 /// One response in the pieces in which it arrives.
 final class StreamedAnswer: NSObject, URLSessionDataDelegate {
     enum Piece: Sendable {
-        /// The status, and two fields of the head.
-        case head(Int, range: String?, tag: String?)
+        /// The status, and three fields of the head.
+        case head(Int, range: String?, tag: String?, retryAfter: String?)
         case bytes([UInt8])
     }
 
@@ -61,7 +61,8 @@ final class StreamedAnswer: NSObject, URLSessionDataDelegate {
         pieces.yield(
             .head(
                 head?.statusCode ?? 0, range: head?.value(forHTTPHeaderField: "Content-Range"),
-                tag: head?.value(forHTTPHeaderField: "ETag")))
+                tag: head?.value(forHTTPHeaderField: "ETag"),
+                retryAfter: head?.value(forHTTPHeaderField: "Retry-After")))
         completionHandler(.allow)
     }
 

@@ -37,7 +37,11 @@ struct Profile: Equatable {
             }
             let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { $0.trimmed }
             guard parts.count == 2, members.contains(parts[0]) else {
-                throw Fault(line: index + 1, text: "\(parts[0]) is none of \(members.joined(separator: ", "))")
+                // A line without a value may be a key, perhaps with padding, which no message repeats.
+                let hasValue = parts.count == 2 && parts[1].contains { $0 != "=" }
+                let list = members.joined(separator: ", ")
+                throw Fault(
+                    line: index + 1, text: hasValue ? "\(parts[0]) is none of \(list)" : "this is not NAME = VALUE")
             }
             profiles[name ?? "default", default: Profile()].values[parts[0]] = parts[1]
         }
@@ -73,7 +77,7 @@ extension Settings {
         settings.certificates = words.text("ca-file") ?? value("ca-file", "URLSESSION_CA_FILE")
         settings.webhookSecret = value("webhook-secret", "URLSESSION_WEBHOOK_SECRET")
         // The key of a profile is only for the service of that profile.
-        let isElsewhere = words.text("url") != nil && !isChosen && words.text("url") != profile["url"]
+        let isElsewhere = !isChosen && settings.url != profile["url"] ?? Settings().url
         settings.key = (isElsewhere ? environment("URLSESSION_KEY") : value("key", "URLSESSION_KEY")) ?? settings.key
         return settings
     }
@@ -102,11 +106,11 @@ extension String {
 enum LocalFiles {
     /// All bytes of a file; `-` is standard input.
     static func read(_ path: String) throws(Failure) -> [UInt8] {
-        if path == "-" { return read(STDIN_FILENO) }
+        if path == "-" { return try read(STDIN_FILENO, "standard input") }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw Failure("\(path): \(String(cString: strerror(errno)))") }
         defer { close(descriptor) }
-        return read(descriptor)
+        return try read(descriptor, path)
     }
 
     /// A file with JSON of the API.
@@ -119,13 +123,17 @@ enum LocalFiles {
         }
     }
 
-    private static func read(_ descriptor: Int32) -> [UInt8] {
+    /// - Parameter name: The name of the file, for errors.
+    private static func read(_ descriptor: Int32, _ name: String) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
         while true {
+            var (read, code) = (0, Int32(0))
             let piece = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
-                count = max(0, Glibc.read(descriptor, buffer.baseAddress, buffer.count))
+                read = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+                (count, code) = (max(0, read), errno)
             }
-            guard !piece.isEmpty else { return bytes }
+            guard read >= 0 || code == EINTR else { throw Failure("\(name): \(String(cString: strerror(code)))") }
+            guard read != 0 else { return bytes }
             bytes += piece
         }
     }
@@ -168,8 +176,16 @@ enum LocalFiles {
         return String(cString: found)
     }
 
+    /// Creates a folder, unless it exists, and syncs the one that contains it.
     static func makeFolder(_ path: String) throws {
-        guard mkdir(path, 0o777) == 0 || errno == EEXIST else {
+        guard mkdir(path, 0o777) == 0 else {
+            guard errno != EEXIST else { return }
+            throw Failure("\(path): \(String(cString: strerror(errno)))")
+        }
+        let parent = open(path + "/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { if parent >= 0 { close(parent) } }
+        // Some file systems sync folders themselves and return EINVAL.
+        guard parent >= 0, fsync(parent) == 0 || errno == EINVAL else {
             throw Failure("\(path): \(String(cString: strerror(errno)))")
         }
     }

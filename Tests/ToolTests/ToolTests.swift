@@ -356,6 +356,11 @@ struct ToolTests {
                 == "a\u{FFFD}]0;x\u{FFFD}\u{FFFD}\u{FFFD}b\u{FFFD}c\td")
     }
 
+    @Test func `JSON on a terminal has escapes for characters that control it`() {
+        func harmless(_ text: String) -> String { String(decoding: Terminal.harmless(Array(text.utf8)), as: UTF8.self) }
+        #expect(harmless("{\"é\":\"\u{9B}2J\u{7F}\u{202E}\"}") == "{\"é\":\"\\u009b2J\\u007f\\u202e\"}")
+    }
+
     // MARK: Bars
 
     @Test func `Rates are those of the transfer, without waits`() {
@@ -446,6 +451,17 @@ struct ToolTests {
         #expect(throws: Profile.Fault(line: 2, text: "keys is none of url, key, webhook-secret, ca-file")) {
             try Profile.parse("[a]\nkeys = k")
         }
+        // A line without a value may be a key.
+        for line in ["usd_secret", "c2VjcmV0=="] {
+            #expect(throws: Profile.Fault(line: 2, text: "this is not NAME = VALUE")) {
+                try Profile.parse("[a]\n\(line)")
+            }
+        }
+    }
+
+    @Test func `A file that cannot be read is no empty file`() throws {
+        let failure = try #require(throws: Failure.self) { try LocalFiles.read("/") }
+        #expect(failure.lines == ["/: Is a directory"])
     }
 
     @Test(arguments: [

@@ -82,6 +82,46 @@ struct BackgroundSessionTests {
         #expect(task.progress.isFinished)
     }
 
+    /// A delegate that kills the service with the first piece of a response.
+    final class Breaking: BackgroundSessionDataDelegate {
+        let service: ServiceProcess
+        let pieces = Mutex<[Data]>([])
+        let isOver = Mutex(false)
+        init(_ service: ServiceProcess) { self.service = service }
+
+        func urlSession(_ session: BackgroundSession, dataTask: BackgroundSessionDataTask, didReceive data: Data) {
+            let isFirst = pieces.withLock { pieces in
+                pieces.append(data)
+                return pieces.count == 1
+            }
+            if isFirst { service.signal(SIGKILL) }
+        }
+
+        func urlSession(
+            _ session: BackgroundSession, task: BackgroundSessionTask, didCompleteWithError error: (any Error)?
+        ) {
+            isOver.withLock { $0 = true }
+        }
+    }
+
+    @Test func `A long response is delivered once, in pieces, across a kill of the service`() async throws {
+        let house = try await House()
+        let response = Content.bytes(seed: 3, length: 9_000_000)
+        var resource = Resource.text("x")
+        resource.uploadAnswer = .status(200, body: response)
+        house.origin.serve("/in", resource)
+        let (delegate, folder) = (Breaking(house.service), TemporaryFolder())
+        let session = Self.session(house, delegate)
+        var request = URLRequest(url: try Self.url(house, "/in"))
+        request.httpMethod = "POST"
+        session.uploadTask(with: request, fromFile: URL(filePath: folder.write([1], to: "body"))).resume()
+        try await house.service.waitForExit()
+        try await house.service.start()
+        try await eventually("the end") { delegate.isOver.withLock { $0 } }
+        let pieces = delegate.pieces.withLock { $0 }
+        #expect(pieces.count == 3 && pieces.flatMap { Array($0) } == response)
+    }
+
     @Test func `An upload reports how much of its file is sent`() async throws {
         let house = try await House()
         let gate = Gate()
@@ -394,6 +434,70 @@ struct BackgroundSessionTests {
         var patience = Patience(limit: 1)
         try await patience.wait(after: Problem(.insufficientStorage, ""))
         await #expect(throws: Problem.self) { try await patience.wait(after: Problem(.notFound, "")) }
+    }
+
+    @Test func `A session continues when the app cancels the operations of its queue`() async throws {
+        let house = try await House()
+        house.origin.serve("/a", .text("a"))
+        let (recorder, queue) = (Recorder(), OperationQueue())
+        queue.maxConcurrentOperationCount = 1
+        let session = BackgroundSession(
+            identifier: "bg", client: house.client, delegate: recorder, delegateQueue: queue)
+        queue.isSuspended = true
+        session.downloadTask(with: try Self.url(house, "/a")).resume()
+        try await eventually("a message") { queue.operationCount == 1 }
+        queue.cancelAllOperations()
+        queue.isSuspended = false
+        try await eventually("the end") { recorder.messages.last == "completed " }
+        await session.detach()
+    }
+
+    @Test func `A detached session leaves no part of a content`() async throws {
+        let house = try await House()
+        house.origin.serve("/a", Resource(.large(LargeContent(seed: 9, length: 64 << 20))))
+        let folder = TemporaryFolder()
+        let place = URL(filePath: folder.path, directoryHint: .isDirectory)
+        let session = BackgroundSession(
+            identifier: "bg", client: house.client, temporaryDirectory: place, delegate: Recorder())
+        session.downloadTask(with: try Self.url(house, "/a")).resume()
+        try await eventually("a part") { filesBelow(folder.path).contains { $0.contains(".part-") } }
+        // The rest waits for the service.
+        try await house.service.kill()
+        await session.detach()
+        #expect(entries(of: folder.path).isEmpty)
+    }
+
+    @Test func `Descriptions are stored in the order of their changes`() async throws {
+        let house = try await House()
+        let session = Self.session(house, Recorder())
+        for number in 1...20 { session.sessionDescription = "\(number)" }
+        await session.facts.withLock { $0.describing }?.value
+        #expect(try await house.client.session("bg").sessionDescription == "20")
+        await session.detach()
+    }
+
+    @Test func `A response that cannot be read ends the session instead of losing messages`() async throws {
+        let event = Event { ($0.seq, $0.type, $0.taskIdentifier) = (1, .taskDidComplete, 7) }
+        let service = try Receiver { request in
+            var answer = Receiver.Answer.status(200)
+            switch request.target.prefix(while: { $0 != "?" }) {
+            case "/v1/sessions/bg": answer.body = Session { $0.identifier = "bg" }.jsonBytes
+            case "/v1/questions": answer.body = Page<Question>(items: [], nextCursor: nil).jsonBytes
+            case "/v1/sessions/bg/events":
+                answer.body = Array("data: ".utf8) + event.jsonBytes + Array("\n\n".utf8)
+            default: answer.body = Array(#"{"taskIdentifier":"7"}"#.utf8)
+            }
+            return answer
+        }
+        let recorder = Recorder()
+        let client = Client(url: try #require(URL(string: "http://127.0.0.1:\(service.port)")), key: "k")
+        let session = BackgroundSession(identifier: "bg", client: client, delegate: recorder)
+        try await eventually("the end") { recorder.messages == ["invalid with an error"] }
+        guard case ClientError.unreadableAnswer(let text)? = recorder.all.errors.first as? ClientError else {
+            throw DeadlineExceeded("the reason")
+        }
+        #expect(text.hasPrefix("/taskIdentifier: This must be a whole number"), "\(text)")
+        withExtendedLifetime(session) {}
     }
 
     @Test func `A folder cannot be uploaded`() async throws {

@@ -60,6 +60,19 @@ extension CommandLineTests {
         #expect(named.status == 2 && filesBelow(folder.path) == ["list.txt"])
     }
 
+    @Test func `A list that cannot be read is a failure`() async throws {
+        let failed = try await failure("get", "-i", ".")
+        #expect(failed.status == 1 && failed.errors == "urlsession: .: Is a directory\n", "\(failed)")
+    }
+
+    @Test func `A wrong line of a file of headers is reported without its text`() async throws {
+        folder.write(Array("A: 1\n\nsecret\n".utf8), to: "headers")
+        let failed = try await failure("get", "-H", "@headers", origin.url("/a"))
+        #expect(failed.status == 2 && failed.errors.contains("@headers, line 3 is not NAME: TEXT"), "\(failed)")
+        #expect(!failed.errors.contains("secret"))
+        #expect(try await sessions.isEmpty)
+    }
+
     // MARK: Options of the session
 
     @Test func `Options configure the session of the call, which the same command finds again`() async throws {
@@ -118,6 +131,23 @@ extension CommandLineTests {
         let lines = try await run("", words)
         #expect(lines.count == 3 && lines.count { $0.hasPrefix("is there: a") } == 2, "\(lines)")
         #expect(lines.contains { $0.hasPrefix("saved b") } && filesBelow(folder.path).count == 3)
+        #expect(try await sessions.isEmpty)
+    }
+
+    @Test func `A content that the service no longer has is a failure, and get fetches it again`() async throws {
+        origin.serve("/a", .generated(seed: 1, length: 10_000))
+        try await call("get", "--detach", origin.url("/a"))
+        let session = try #require(try await sessions.first)
+        try await eventually("it is done") {
+            try await service.api.get("/v1/sessions/\(session)/tasks/1").json["state"] == "completed"
+        }
+        let claim = try await service.api.post("/v1/sessions/\(session)/tasks/1/content/claim")
+        #expect(claim.status == 200)
+        let failed = try await failure("attach", session)
+        #expect(failed.status == 1 && failed.errors.contains("the service no longer has the content"), "\(failed)")
+        #expect(filesBelow(folder.path).isEmpty)
+        #expect(try await call("get", origin.url("/a")).first?.hasPrefix("saved a (10.0 kB") == true)
+        #expect(fileSHA256(folder.file("a")) == Content.sha256(seed: 1, length: 10_000) && origin.requests.count == 2)
         #expect(try await sessions.isEmpty)
     }
 

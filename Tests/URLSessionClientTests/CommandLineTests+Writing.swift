@@ -62,24 +62,42 @@ extension CommandLineTests {
 
     // MARK: Syncing
 
-    @Test(.enabled(if: access("/usr/bin/cc", X_OK) == 0, "/usr/bin/cc is needed"), arguments: ["file", "folder"])
-    func `A content that could not be synced stays with the service`(_ what: String) async throws {
-        let faults = TemporaryFolder()
+    private static let hasCompiler = access("/usr/bin/cc", X_OK) == 0
+
+    /// The variables with which a command cannot sync paths with an ending.
+    ///
+    /// - Parameter faults: A folder for the library.
+    private func failingSync(of suffix: String, _ faults: TemporaryFolder) async throws -> [String] {
         let library = faults.file("failing-sync.so")
         try await ChildProcess.run(
             [
                 "/usr/bin/cc", "-shared", "-fPIC", "-O1", "-o", library, "\(repository)/Tests/Faults/failing-sync.c",
                 "-ldl",
             ])
+        faults.write([], to: "fail")
+        return [
+            "LD_PRELOAD=\(library)", "FAILING_SYNC_CONTROL=\(faults.file("fail"))", "FAILING_SYNC_SUFFIX=\(suffix)",
+        ]
+    }
+
+    @Test(.enabled(if: Self.hasCompiler, "/usr/bin/cc is needed"))
+    func `A new folder that could not be synced is a failure before the download`() async throws {
+        let faults = TemporaryFolder()
+        origin.serve("/a", .text("x"))
+        let failed = try await failure(
+            "get", "-o", "new/", origin.url("/a"), variables: try await failingSync(of: folder.path, faults))
+        #expect(failed.status == 1 && failed.errors.contains("Input/output error"), "\(failed)")
+        #expect(try await sessions.isEmpty && origin.requests.isEmpty)
+    }
+
+    @Test(.enabled(if: Self.hasCompiler, "/usr/bin/cc is needed"), arguments: ["file", "folder"])
+    func `A content that could not be synced stays with the service`(_ what: String) async throws {
+        let faults = TemporaryFolder()
         let digest = Content.sha256(seed: 3, length: 100_000)
         let suffix = what == "file" ? ".a.part-\(digest.prefix(16))" : folder.path
-        faults.write([], to: "fail")
         origin.serve("/a", .generated(seed: 3, length: 100_000))
         let failed = try await failure(
-            "get", origin.url("/a"),
-            variables: [
-                "LD_PRELOAD=\(library)", "FAILING_SYNC_CONTROL=\(faults.file("fail"))", "FAILING_SYNC_SUFFIX=\(suffix)",
-            ])
+            "get", origin.url("/a"), variables: try await failingSync(of: suffix, faults))
         #expect(failed.status == 1 && failed.errors.contains("Input/output error"), "\(failed)")
         #expect(try await sessions.count == 1)
         try await call("get", "--force", origin.url("/a"))

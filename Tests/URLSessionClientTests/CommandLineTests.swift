@@ -75,7 +75,7 @@ struct CommandLineTests {
     }
 
     /// A command that runs while the test continues.
-    private final class Background: Sendable {
+    final class Background: Sendable {
         private let process: ChildProcess
         private let folder = TemporaryFolder()
 
@@ -115,7 +115,7 @@ struct CommandLineTests {
         }
     }
 
-    private func background(_ words: String...) async throws -> Background {
+    func background(_ words: String...) async throws -> Background {
         try await Background("http://127.0.0.1:\(service.port)", [folder.path, Self.tool] + words)
     }
 
@@ -475,6 +475,12 @@ struct CommandLineTests {
         }
     }
 
+    @Test func `Live events of an unreachable service are a failure at once`() async throws {
+        let failed = try await failure("events", "s", "--live", "--url", "http://127.0.0.1:1")
+        #expect(failed.status == 1 && failed.errors.contains("does not answer"), "\(failed)")
+        #expect(try await failure("events", "s", "--live").errors.contains("there is no such session: s"))
+    }
+
     @Test func `Waiting for events uses no CPU`() async throws {
         try await call("open", "s")
         let follower = try await background("events", "s", "--follow")
@@ -774,7 +780,8 @@ struct CommandLineTests {
     @Test func `Profiles are selected, and readable ones cause a warning`() async throws {
         let configuration = folder.makeFolder("config") + "/urlsession"
         try FileManager.default.createDirectory(atPath: configuration, withIntermediateDirectories: true)
-        let text = "[default]\nkey = wrong\n[dev]\nurl = http://127.0.0.1:\(service.port)\nkey = dev\n"
+        let own = "url = http://127.0.0.1:\(service.port)\n"
+        let text = "[default]\n\(own)key = wrong\n[dev]\n\(own)key = dev\n[away]\nurl = http://h\nkey = wrong\n"
         try Data(text.utf8).write(to: URL(filePath: configuration + "/config"))
         chmod(configuration + "/config", 0o600)
         let variable = "XDG_CONFIG_HOME=\(folder.file("config"))"
@@ -782,11 +789,12 @@ struct CommandLineTests {
         #expect(
             try await run("", ["sessions", "--profile", "dev"], [variable, "URLSESSION_URL=http://127.0.0.1:1"]).isEmpty
         )
-        #expect(try await run("", ["profiles"], [variable]) == ["default", "dev"])
-        // The default profile's key is not used for a service that only --url names: the development key is tried
-        // there.
-        let elsewhere = ["sessions", "--url", "http://127.0.0.1:\(service.port)"]
+        #expect(try await run("", ["profiles"], [variable]) == ["default", "dev", "away"])
+        // The default profile's key is not used for a service that only --url or URLSESSION_URL names: the development
+        // key is tried there.
+        let elsewhere = ["sessions", "--url", "http://127.0.0.1:\(service.port)/"]
         #expect(try await run("", elsewhere, [variable]).isEmpty)
+        #expect(try await run("", ["sessions"], [variable, "URLSESSION_PROFILE=away"]).isEmpty)
         #expect(try await failure("sessions", "--profile", "other", variables: [variable]).status == 2)
         chmod(configuration + "/config", 0o644)
         #expect(try await failure("sessions", variables: [variable]).errors.contains("chmod 600"))

@@ -184,6 +184,41 @@ struct StreamingTests {
         }
     }
 
+    @Test func `A cancelled reader receives an error, not an end`() async throws {
+        let house = try await House()
+        let (gate, arrived) = (Gate(), Arrived())
+        house.origin.serve(
+            "/a", .generated(seed: 7, length: Self.length), always: [.holdBody(after: 6 << 20, gate)])
+        let number = try await house.download("/a")
+        let reading = Task {
+            try await house.client.arrivingContent(ofTask: number, in: "s") { arrived.add($0, $1) }
+        }
+        try await eventually("the first bytes") { arrived.all.count > 1 << 20 }
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        gate.open()
+    }
+
+    @Test(arguments: [5, 5 << 20]) func `A file is stored by a service that is not ready at once`(_ length: Int)
+        async throws
+    {
+        let isReady = Locked(false)
+        let service = try Receiver { _ in
+            let wasReady = isReady.withLock { isReady in
+                defer { isReady = true }
+                return isReady
+            }
+            var answer = Receiver.Answer.status(wasReady ? 200 : 503)
+            answer.body =
+                wasReady ? StoredBody { $0.id = "body_1" }.jsonBytes : Problem(.shuttingDown, "Soon.").jsonBytes
+            return answer
+        }
+        let client = Client(url: try #require(URL(string: "http://127.0.0.1:\(service.port)")), key: "k")
+        let file = folder.write([UInt8](repeating: 1, count: length), to: "a")
+        #expect(try await client.storeBody(fileAt: file).id == "body_1")
+        #expect(service.deliveries.count { $0.method == "POST" } == 2)
+    }
+
     @Test func `A long file becomes a body in pieces, across a kill of the service`() async throws {
         let house = try await House()
         let bytes = (0..<Self.length).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }

@@ -652,6 +652,23 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
             ])
     }
 
+    @Test func `Words of a newer service are readable, and requests have none`() throws {
+        func read<Value: Shape>(_ type: Value.Type, _ text: String) throws -> Value {
+            try Value(parsing: Array(text.utf8), .tolerant)
+        }
+        let policy = #"{"retryPolicy":"cautious"}"#
+        #expect(try read(SessionConfiguration.self, policy).retryPolicy == .robust)
+        #expect(faults(SessionConfiguration.self, policy) == ["/retryPolicy invalid-value"])
+        let interval = #"{"minimumBackgroundFetchInterval":"often"}"#
+        #expect(try read(BackgroundRefreshChange.self, interval).minimumBackgroundFetchInterval == .minimum)
+        let task = #"{"kind":"upload","request":{"url":"https://h/"},"body":{"stream":1},"segments":"many"}"#
+        let creation = try read(TaskCreation.self, task)
+        #expect(creation.body == .json(.null) && creation.terms.segments == .auto)
+        #expect(throws: JSONError.self) { try TaskCreation(parsing: Array(task.utf8)) }
+        // A value of another type is no word.
+        #expect(throws: JSONError.self) { try read(SessionConfiguration.self, #"{"retryPolicy":1}"#) }
+    }
+
     @Test func `Nodes survive a round trip`() throws {
         var node = Node {
             $0.id = "n"

@@ -13,7 +13,7 @@ export class Problem extends Error {
 
   /** Whether a retry may succeed. */
   get mayPass() {
-    return this.status === 0 || this.status >= 500;
+    return this.status === 0 || this.status === 429 || this.status >= 500;
   }
 
   /** The faults of single members, one per line. */

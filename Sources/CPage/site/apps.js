@@ -46,15 +46,15 @@ export function appsView(host, route) {
   };
 }
 
+const states = { active: ["good", "✓", "Active"], forceQuit: ["bad", "✕", "Force quit"] };
+const hooks = { enabled: ["good", "✓"], paused: ["pause", "‖"], disabled: ["bad", "✕"] };
+/** A word of a newer service. */
+const unknown = ["idle", "–"];
+
 function row({ identifier, state, webhook, backgroundRefreshStatus, usage, limits, createdAt }) {
-  const shown = state === "active"
-    ? badge({ tone: "good", sign: "✓", text: "Active" })
-    : badge({ tone: "bad", sign: "✕", text: "Force quit" });
-  const hook = !webhook.url ? ["idle", "–", "none"] : {
-    enabled: ["good", "✓", "enabled"],
-    paused: ["pause", "‖", "paused"],
-    disabled: ["bad", "✕", "disabled"],
-  }[webhook.state];
+  const [tone, sign, text = state] = states[state] ?? unknown;
+  const shown = badge({ tone, sign, text });
+  const [hookTone, hookSign] = (webhook.url ? hooks[webhook.state] : null) ?? unknown;
   return {
     key: identifier,
     cells: [
@@ -68,7 +68,7 @@ function row({ identifier, state, webhook, backgroundRefreshStatus, usage, limit
       h(
         "div",
         { class: "name" },
-        h("span", {}, badge({ tone: hook[0], sign: hook[1], text: hook[2] })),
+        h("span", {}, badge({ tone: hookTone, sign: hookSign, text: webhook.url ? webhook.state : "none" })),
         webhook.disabledReason && h("span", { class: "sub bad-text" }, webhook.disabledReason),
       ),
       backgroundRefreshStatus,

@@ -36,16 +36,16 @@ export function eventLog(host, watch, route) {
   let problem = null;
   let isPaused = false;
   let begun = false;
+  let asked = 0;
 
   async function load(after) {
-    try {
-      const page = await eventsAfter(watch.identifier, after, shown, ender.signal);
-      kept = page.items;
-      problem = null;
-    } catch (error) {
-      if (ender.signal.aborted) return;
-      problem = error;
-    }
+    asked += 1;
+    const turn = asked;
+    const [items, refusal] = await eventsAfter(watch.identifier, after, shown, ender.signal)
+      .then((page) => [page.items, null], (error) => [kept, error]);
+    // A response to an earlier request, perhaps for another page, is too late.
+    if (ender.signal.aborted || turn !== asked) return;
+    [kept, problem] = [items, refusal];
     show();
   }
 

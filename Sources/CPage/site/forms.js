@@ -152,7 +152,7 @@ function more() {
 }
 
 /** The fields of lines such as `Name: value`. Fields of one name become a list. */
-function headersIn(text) {
+export function headersIn(text) {
   const headers = new Map();
   for (const line of text.split("\n").map((line) => line.trim()).filter(Boolean)) {
     const [, name, value] = /^([^:\s]+)\s*:\s*(.*)$/.exec(line) ?? [];

@@ -3,6 +3,7 @@
 import { call, path, post, query } from "./api.js";
 import { h, render } from "./dom.js";
 import { addressOf, counted } from "./format.js";
+import { headersIn } from "./forms.js";
 import {
   badge,
   button,
@@ -222,13 +223,10 @@ function openNewRequest(question, load) {
   ], {
     submit: "Begin",
     action(form) {
-      const lines = form.get("headers").split("\n").map((line) => line.trim()).filter(Boolean);
-      const headers = Object.fromEntries(
-        lines.map((line) => [line.slice(0, line.indexOf(":")).trim(), line.slice(line.indexOf(":") + 1).trim()]),
-      );
+      const headers = headersIn(form.get("headers"));
       return answer(question, {
         disposition: "useNewRequest",
-        request: { url: form.get("url"), ...(lines.length ? { headers } : {}) },
+        request: { url: form.get("url"), ...(headers.size ? { headers: Object.fromEntries(headers) } : {}) },
       }, load);
     },
   });

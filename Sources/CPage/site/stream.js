@@ -78,16 +78,18 @@ export async function follow(target, { after, signal, receive, state, lost }) {
 /** Waits some milliseconds, or until `signal`. */
 export function sleep(milliseconds, signal) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener("abort", () => {
+    const end = () => {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
       resolve();
-    }, { once: true });
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal?.addEventListener("abort", end);
   });
 }
 
 /**
- * Calls repeatedly while the page is visible, `period` after the end of the last call.
+ * Calls repeatedly while the page is visible, `period` after the end of the last call. A call that fails ends nothing.
  *
  * @param {() => Promise<void>} work
  * @param {number} period Milliseconds.
@@ -95,7 +97,11 @@ export function sleep(milliseconds, signal) {
  */
 export async function poll(work, period, signal) {
   while (!signal.aborted) {
-    if (!document.hidden) await work();
+    try {
+      if (!document.hidden) await work();
+    } catch (error) {
+      console.error(error);
+    }
     await sleep(period, signal);
   }
 }

@@ -25,6 +25,7 @@ export function taskView(host, route) {
   const speed = new Series();
   let task = null;
   let problem = null;
+  /** `undefined` before the search and after an interrupted one, `null` during it, `false` if the log has lost them. */
   let metrics;
   let lastRead = 0;
 
@@ -40,10 +41,12 @@ export function taskView(host, route) {
     if (task?.state === "completed" && metrics === undefined) {
       metrics = null;
       findMetrics(identifier, task, ender.signal).then((found) => {
-        metrics = found;
+        metrics = found ?? false;
         show();
-      }, () => {
-        metrics = false;
+      }, (error) => {
+        if (ender.signal.aborted) return;
+        // The next reading of the task searches again.
+        metrics = error.mayPass ? undefined : error;
         show();
       });
     }
@@ -293,7 +296,9 @@ function attempts(task, metrics) {
         { class: "muted" },
         task.state !== "completed"
           ? "Name lookup, connection and waiting times of each request are shown when the task has completed."
-          : metrics === null
+          : metrics instanceof Error
+          ? `The log of events cannot be read: ${metrics.message}`
+          : metrics !== false
           ? "Searching the log of events for the metrics…"
           : "The event with the metrics is no longer in the log. Acknowledged events are kept for an hour.",
       ),

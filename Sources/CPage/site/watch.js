@@ -59,6 +59,8 @@ export class SessionWatch {
   /** Reads the session again. */
   async refresh() {
     const completed = [...this.completed];
+    // An event that arrives during the request outdates its answer.
+    this.isStale = false;
     try {
       this.session = await call("GET", path("sessions", this.identifier), { signal: this.ender.signal });
       this.problem = null;
@@ -70,8 +72,9 @@ export class SessionWatch {
     } catch (error) {
       if (this.ender.signal.aborted) return;
       this.problem = error instanceof Problem ? error : null;
+      // Without a problem the response was interrupted.
+      if (this.problem?.mayPass ?? true) this.isStale = true;
     }
-    this.isStale = false;
   }
 
   async begin() {

@@ -43,21 +43,15 @@ extension BackgroundSession {
         forget()
     }
 
-    /// Calls the delegate on its queue, and waits until it returns.
+    /// Calls the delegate on its queue, and waits until it returns, or until the app cancels the queue's operations.
     func call(_ message: @escaping @Sendable (any BackgroundSessionDelegate) -> Void) async {
         guard let delegate else { return }
         await withCheckedContinuation { continuation in
-            delegateQueue.addOperation {
-                message(delegate)
-                continuation.resume()
-            }
+            let operation = BlockOperation { message(delegate) }
+            // The block of a cancelled operation does not run, but this one does.
+            operation.completionBlock = { continuation.resume() }
+            delegateQueue.addOperation(operation)
         }
-    }
-
-    /// Calls the delegate on its queue, after the queued calls.
-    func post(_ message: @escaping @Sendable (any BackgroundSessionDelegate) -> Void) {
-        guard let delegate else { return }
-        delegateQueue.addOperation { message(delegate) }
     }
 
     func callTaskDelegate(_ message: @escaping @Sendable (any BackgroundSessionTaskDelegate) -> Void) async {
@@ -157,9 +151,12 @@ extension BackgroundSession {
         }
         // A content that the service moved to its destination is not fetched.
         guard task.terms.destination == nil else { return }
-        let file = temporaryDirectory.appending(path: "BackgroundSession-\(UUID().uuidString).download")
-        defer { try? FileManager.default.removeItem(at: file) }
+        // The file is in a folder of its own: an interrupted call leaves its bytes beside it under another name.
+        let folder = temporaryDirectory.appending(path: "BackgroundSession-\(UUID().uuidString)")
+        let file = folder.appending(path: "content.download")
+        defer { try? FileManager.default.removeItem(at: folder) }
         do {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             _ = try await insist { try await $0.content(ofTask: number, in: $1, to: file.path) }
         } catch {
             try Task.checkCancellation()
@@ -181,17 +178,15 @@ extension BackgroundSession {
         }
     }
 
-    /// Fetches the server's response to an upload and passes it to the delegate.
+    /// Fetches the server's response to an upload and passes each piece to the delegate, once. The next piece is
+    /// fetched when the delegate has handled the one before.
     private func fetchAnswer(to task: BackgroundSessionDataTask) async {
         guard delegate is any BackgroundSessionDataDelegate, let number = task.facts.withLock({ $0.number }) else {
             return
         }
-        _ = try? await insist { [self] client, session in
-            try await client.content(ofTask: number, in: session) { piece in
-                post {
-                    ($0 as? any BackgroundSessionDataDelegate)?.urlSession(
-                        self, dataTask: task, didReceive: piece.bytes)
-                }
+        try? await client.bytes(at: Client.contentPath(number, identifier), patience: Patience()) { piece in
+            await call {
+                ($0 as? any BackgroundSessionDataDelegate)?.urlSession(self, dataTask: task, didReceive: piece.bytes)
             }
         }
     }
@@ -327,9 +322,8 @@ extension BackgroundSession {
         }
         do {
             return await task(as: try await insist { try await $0.task(number, in: $1) })
-        } catch {
+        } catch let problem as Problem where problem.code == .notFound {
             // A task that the service has deleted has no messages.
-            try Task.checkCancellation()
             return nil
         }
     }

@@ -48,6 +48,8 @@ public final class BackgroundSession: Sendable {
         /// The last event that was stored before the app attached.
         var lastMissed: Int64?
         var description: String?
+        /// The last change of the description, for which the next one waits.
+        var describing: Task<Void, Never>?
         /// Tasks whose messages are delivered again after all earlier events.
         var completedBefore: [CompletedBefore] = []
         var reading: Task<Void, Never>?
@@ -157,9 +159,15 @@ public final class BackgroundSession: Sendable {
     public var sessionDescription: String? {
         get { facts.withLock { $0.description } }
         set {
-            facts.withLock { $0.description = newValue }
             let change = SessionChange { $0.sessionDescription = newValue.map { .set($0) } ?? .clear }
-            Task { try? await insist { try await $0.change(change, ofSession: $1) } }
+            facts.withLock { facts in
+                facts.description = newValue
+                let last = facts.describing
+                facts.describing = Task {
+                    await last?.value
+                    _ = try? await insist { try await $0.change(change, ofSession: $1) }
+                }
+            }
         }
     }
 

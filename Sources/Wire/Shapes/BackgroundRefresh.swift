@@ -1,4 +1,6 @@
 /// The minimum interval between an app's fetches.
+///
+/// A client reads a word of a newer service as ``minimum``: the service chooses the interval.
 public enum FetchInterval: Sendable, Hashable {
     /// No fetches; the default.
     case never
@@ -18,6 +20,7 @@ extension FetchInterval: MemberValue {
         switch json {
         case .string("never"): return .never
         case .string("minimum"): return .minimum
+        case .string where position.mode == .tolerant: return .minimum
         default:
             let seconds = json.numberValue
             if let seconds, position.mode == .tolerant || (shortest...315_360_000).contains(seconds) {

@@ -1,4 +1,6 @@
 /// The source of the bytes that a task sends.
+///
+/// A client reads a form of a newer service as the ``json(_:)`` `null`.
 public enum BodySource: Sendable, Hashable {
     /// A stored body, `body_…`.
     case id(String)
@@ -35,6 +37,10 @@ extension BodySource: JSONReadable, MemberValue {
             reader.presence(of: $0) != .absent
         }
         guard forms.count == 1, let form = forms.first else {
+            guard reader.mode == .strict else {
+                self = .json(.null)
+                return
+            }
             reader.report("A body has exactly one of: id, text, base64, json, root and path, task, bucket and key.")
             reader.takeAll(["id", "text", "base64", "json", "root", "path", "task", "bucket", "key", "versionId"])
             self = .text("")

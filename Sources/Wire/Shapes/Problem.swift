@@ -49,6 +49,9 @@ public struct Problem: Error, Shape {
     public var incarnation: Int64?
     /// With `cursor-invalid`: the last event of the session.
     public var lastSeq: Int64?
+    /// Seconds until the same request may succeed: the `Retry-After` of a response that a client received. Not a member
+    /// of the JSON.
+    public var retryAfter: Int64?
 
     public init() {}
 

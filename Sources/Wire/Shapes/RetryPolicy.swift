@@ -1,4 +1,6 @@
 /// The rule by which a failed attempt is followed by another.
+///
+/// A client reads a word of a newer service as ``robust``.
 public enum RetryPolicy: Sendable, Hashable {
     /// Retries after transport faults only, as `URLSession` does.
     case apple
@@ -43,6 +45,7 @@ extension RetryPolicy: MemberValue {
         case .string("apple"): return .apple
         case .string("robust"): return .robust
         case .object: return Settings.read(json, nil, position).map(RetryPolicy.custom)
+        case .string where position.mode == .tolerant: return .robust
         default:
             position.report("This must be \(kind).")
             return nil

@@ -1,4 +1,6 @@
 /// The number of concurrent connections of a download.
+///
+/// A client reads a word of a newer service as ``auto``: the service chooses the number.
 public enum Segments: Sendable, Hashable {
     /// 1 to 16.
     case count(Int)
@@ -13,7 +15,7 @@ extension Segments: MemberValue {
     public static var kind: String { "a number from 1 to 16, or \"auto\"" }
 
     public static func read(_ json: JSON, _ rule: Never?, _ position: JSONPosition) -> Segments? {
-        if case .string("auto") = json { return .auto }
+        if case .string(let word) = json, word == "auto" || position.mode == .tolerant { return .auto }
         let count = json.integerValue.flatMap { Int(exactly: $0) }
         if let count, position.mode == .tolerant || (1...16).contains(count) { return .count(count) }
         position.report("This must be \(kind).")

@@ -9,9 +9,12 @@ enum EventCommands {
     static func events(_ call: Invocation) async throws {
         let session = call.words.text("SESSION") ?? ""
         let after = call.words.number("after")
-        if call.words.flag("live") {
+        let (isLive, isFollowed) = (call.words.flag("live"), call.words.flag("follow"))
+        // A refusal is reported at once; a later outage is waited for.
+        if isLive || isFollowed { _ = try await call.client.session(session) }
+        if isLive {
             for try await event in call.client.stream(of: session, after: after) { try show(event, call) }
-        } else if call.words.flag("follow") {
+        } else if isFollowed {
             try await follow(session, after: after, call)
         } else {
             try await list(session, after: after, call)
@@ -29,8 +32,6 @@ enum EventCommands {
     }
 
     private static func follow(_ session: String, after: Int64?, _ call: Invocation) async throws {
-        // A refusal is reported at once; a temporary outage is waited for.
-        _ = try await call.client.session(session)
         for try await event in call.client.stream(of: session, after: after) {
             guard let seq = event.seq else { continue }
             try show(event, call)

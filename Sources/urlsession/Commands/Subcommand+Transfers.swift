@@ -123,7 +123,10 @@ extension Subcommand {
             run: Transfers.attach),
         Subcommand(
             name: "watch", summary: "show the progress of a session's tasks",
-            about: "Ends with the last running task. Saves nothing.",
+            about: """
+                Ends with the last running task. Saves nothing, and does not attach: the app is launched meanwhile as \
+                usual.
+                """,
             arguments: [Argument("SESSION", "the session to watch", .session)],
             run: Transfers.attach),
         Subcommand(

@@ -38,7 +38,10 @@ struct Output: Sendable {
         for line in words(thing) { try say(line) }
     }
 
-    func json(_ thing: some JSONWritable) throws(ClientError) { try Terminal.write(thing.jsonBytes + [0x0A]) }
+    func json(_ thing: some JSONWritable) throws(ClientError) {
+        let text = thing.jsonBytes
+        try Terminal.write((Terminal.isTerminal(STDOUT_FILENO) ? Terminal.harmless(text) : text) + [0x0A])
+    }
 
     /// Writes all items of a list, from the first page to the last: as JSON with one line each, as a table on a
     /// terminal, and as columns between tabs for programs.
@@ -141,6 +144,17 @@ enum Terminal {
         let isPlain = text.unicodeScalars.allSatisfy { !isControl($0) }
         guard !isPlain else { return text }
         return String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "\u{FFFD}" : $0 }))
+    }
+
+    /// Equal JSON text without characters that control the terminal: they are escaped.
+    static func harmless(_ json: [UInt8]) -> [UInt8] {
+        let text = String(decoding: json, as: UTF8.self)
+        let parts = text.unicodeScalars.map { scalar in
+            guard isControl(scalar) else { return String(scalar) }
+            let digits = String(scalar.value, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }
+        return Array(parts.joined().utf8)
     }
 
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {

@@ -62,10 +62,23 @@ struct Follower {
     var places: [Int64: SaveLocation] = [:]
     /// The user whose password is sent to the server.
     var user: String?
+    /// Whether the app counts as attached, so that it is not launched for the tasks.
+    var attaches = true
 
     private static let mostSaves = 4
+    /// The maximum number of requests in flight for silent tasks. They wait while the service is away.
+    private static let mostQueries = 8
+
+    /// A request for the state of a task.
+    private struct Query {
+        let work: Task<Void, Never>
+        /// Whether the task has changed since, so that it is read once more.
+        var isOutdated = false
+    }
 
     private var items: [Int64: Item] = [:]
+    /// The requests in flight, at most one for each task.
+    private var queries: [Int64: Query] = [:]
     private var endings: [Ending] = []
     private var done = Done()
     /// The time of the last query of silent tasks.
@@ -110,7 +123,11 @@ struct Follower {
     mutating func follow(_ tasks: [SessionTask], after seq: Int64) async throws -> [Ending] {
         defer {
             workers.forEach { $0.cancel() }
+            queries.values.forEach { $0.work.cancel() }
             display.end()
+        }
+        for task in tasks {
+            items[task.taskIdentifier] = Item(task: task, bar: Bar(name: Self.name(of: task)), heardAt: Self.seconds)
         }
         for task in tasks { try look(at: task) }
         startListening(after: seq)
@@ -124,11 +141,13 @@ struct Follower {
     }
 
     private mutating func startListening(after seq: Int64) {
-        let (client, session, happened) = (client, session, happened)
+        let (client, session, happened, attaches) = (client, session, happened, attaches)
         workers.append(
             Task {
                 do {
-                    for try await event in client.stream(of: session, after: seq) { happened.yield(.event(event)) }
+                    for try await event in client.stream(of: session, after: seq, attaching: attaches) {
+                        happened.yield(.event(event))
+                    }
                 } catch {
                     happened.yield(.lost(error))
                 }
@@ -142,7 +161,10 @@ struct Follower {
     private mutating func take(_ happening: Happening) throws {
         switch happening {
         case .event(let event): hear(event)
-        case .look(let task): try look(at: task)
+        case .look(let task):
+            let query = queries.removeValue(forKey: task.taskIdentifier)
+            try look(at: task)
+            if query?.isOutdated == true { ask(about: task.taskIdentifier) }
         case .compared(let number, let file?): try finish(number, file, wasThere: true)
         case .compared(let number, nil): try keep(number)
         case .saving(let number, let received, let length):
@@ -150,7 +172,8 @@ struct Follower {
             items[number]?.bar.expected = length
             items[number]?.meter.add(received, at: Self.seconds)
         case .saved(let number, let result): try end(number, result)
-        case .lost(let error): throw error
+        // Files are saved without the events of the session, which another call may have deleted.
+        case .lost(let error): if items.values.contains(where: { $0.phase == .running }) { throw error }
         case .tick: tick()
         }
     }
@@ -189,7 +212,9 @@ struct Follower {
             )
         case .taskDidFinishCollectingMetrics:
             items[number]?.pace = (try? event.data.read(TaskMetrics.self)).map { Pace($0) }
-        case .taskDidComplete: ask(about: number)
+        case .taskDidComplete:
+            queries[number]?.isOutdated = true
+            ask(about: number)
         default: break
         }
     }
@@ -203,21 +228,24 @@ struct Follower {
         items[number] = item
     }
 
-    private func ask(about number: Int64) {
+    /// Reads a running task, unless a request for it is in flight.
+    private mutating func ask(about number: Int64) {
+        guard items[number]?.phase == .running, queries[number] == nil else { return }
         let (client, session, happened) = (client, session, happened)
-        Task {
+        let work = Task {
             do {
-                happened.yield(.look(try await Patience.insist { try await client.task(number, in: session) }))
+                _ = happened.yield(.look(try await Patience.insist { try await client.task(number, in: session) }))
             } catch {
-                happened.yield(.lost(error))
+                _ = happened.yield(.lost(error))
             }
         }
+        queries[number] = Query(work: work)
     }
 
+    /// Updates a task that is followed and has not ended.
     private mutating func look(at task: SessionTask) throws {
         let number = task.taskIdentifier
-        var item = items[number] ?? Item(task: task, bar: Bar(name: Self.name(of: task)), heardAt: Self.seconds)
-        guard item.phase == .running else { return }
+        guard var item = items[number], item.phase == .running else { return }
         item.task = task
         item.bar.name = Self.name(of: task)
         let isUpload = task.kind == .upload
@@ -240,7 +268,11 @@ struct Follower {
 
     private mutating func complete(_ number: Int64) throws {
         guard let task = items[number]?.task else { return }
-        guard let file = SaveLocation.saved(task), let content = task.content else { return try keep(number) }
+        guard let file = SaveLocation.saved(task) else { return try keep(number) }
+        guard let content = task.content else {
+            // Nothing is left with which the file can be compared.
+            return LocalFiles.exists(file) ? try finish(number, file, wasThere: true) : try keep(number)
+        }
         items[number]?.phase = .comparing
         items[number]?.bar.note = "comparing with the existing file"
         workers.append(
@@ -249,13 +281,12 @@ struct Follower {
             })
     }
 
-    /// Saves the content of a completed task, if it has one and it is wanted.
+    /// Saves the content of a completed task, if it is wanted. A content that the service no longer has is a failure.
     private mutating func keep(_ number: Int64) throws {
         guard let task = items[number]?.task else { return }
         let isGood = task.outcome == .succeeded || task.outcome == .notModified
-        let isWanted =
-            task.kind == .download && task.content != nil && (isGood || savesErrors && task.outcome == .httpError)
-        guard isWanted else { return try finish(number, nil) }
+        let isStored = task.content != nil && (isGood || savesErrors && task.outcome == .httpError)
+        guard task.kind == .download, isStored || task.hasLostContent else { return try finish(number, nil) }
         let place: SaveLocation
         do throws(Failure) {
             place = try self.place(of: task)
@@ -263,6 +294,7 @@ struct Follower {
             return try finish(number, nil, failure: error.lines.joined(separator: "; "))
         }
         guard place != .nowhere else { return try finish(number, nil) }
+        guard isStored else { return try finish(number, nil, failure: "the service no longer has the content") }
         items[number]?.file = place.path(for: task, besides: taken)
         if !replaces { items[number]?.others = place.files(for: task, besides: written) }
         if let file = items[number]?.file { taken.insert(file) }
@@ -309,16 +341,30 @@ struct Follower {
             try Terminal.sync()
             return .file(nil)
         }
-        if let content = item.task.content, let there = item.others.first(where: { Client.file($0, has: content) }) {
-            let change = SaveLocation.change(saying: there, savedContentOf: item.task)
-            _ = try? await client.change(change, ofTask: number, in: session)
-            return .wasThere(there)
+        func isSaved(in file: String) -> Bool { item.task.content.map { Client.file(file, has: $0) } ?? false }
+        var there = item.others.first(where: isSaved)
+        if there == nil {
+            do {
+                try await client.content(
+                    ofTask: number, in: session, to: file, replacing: replacing, progress: progress)
+            } catch  where mayBeSaved(after: error) && isSaved(in: file) {
+                there = file
+            }
         }
-        try await client.content(ofTask: number, in: session, to: file, replacing: replacing, progress: progress)
         // Only the file matters; a failure to record it is ignored.
-        let change = SaveLocation.change(saying: file, savedContentOf: item.task)
+        let change = SaveLocation.change(saying: there ?? file, savedContentOf: item.task)
         _ = try? await client.change(change, ofTask: number, in: session)
-        return .file(file)
+        return there.map { .wasThere($0) } ?? .file(file)
+    }
+
+    /// Whether another call of the same command may have saved the content meanwhile: the file exists, or that call has
+    /// deleted the session.
+    private static func mayBeSaved(after error: any Error) -> Bool {
+        switch error {
+        case ClientError.file(_, EEXIST): true
+        case let problem as Problem: problem.code == .notFound
+        default: false
+        }
     }
 
     private mutating func end(_ number: Int64, _ result: Result<Saved, any Error>) throws {
@@ -369,8 +415,10 @@ struct Follower {
         // A silent task may be suspended, or waits for something without an event.
         if now - askedAt > 1 {
             askedAt = now
-            let silent = items.filter { $0.value.phase == .running && now - $0.value.heardAt > 2 }
-            for number in silent.keys.sorted().prefix(8) {
+            let silent = items.filter { number, item in
+                item.phase == .running && now - item.heardAt > 2 && queries[number] == nil
+            }
+            for number in silent.keys.sorted().prefix(max(0, Self.mostQueries - queries.count)) {
                 items[number]?.heardAt = now
                 ask(about: number)
             }

@@ -45,14 +45,32 @@ struct Run {
     }
 
     func openSession() async throws {
-        guard isOwn else { return _ = try await call.client.openSession(session) }
-        _ = try await call.client.openSession(
-            session, configuration: options?.configuration, description: Self.description)
+        let configuration = isOwn ? options?.configuration : nil
+        let description = isOwn ? Self.description : nil
+        _ = try await patiently {
+            try await call.client.openSession(session, configuration: configuration, description: description)
+        }
+    }
+
+    /// Repeats a request while the service has no room for it or is not ready. A service that does not respond is
+    /// reported at once.
+    private func patiently<Answer>(_ request: () async throws -> Answer) async throws -> Answer {
+        var patience = Patience(limit: 10)
+        while true {
+            do {
+                return try await request()
+            } catch let problem as Problem {
+                if !patience.hasWaited, [429, 503].contains(problem.status) {
+                    call.output.note("\(Words.sentence(problem.detail)); the command waits")
+                }
+                try await patience.wait(after: problem)
+            }
+        }
     }
 
     /// Creates the tasks, or finds those of an earlier call.
     func handOver(_ tasks: [TaskCreation]) async throws -> ([SessionTask], seq: Int64) {
-        let seq = try await call.client.session(session).lastEventSeq
+        let seq = try await patiently { try await call.client.session(session).lastEventSeq }
         let named = tasks.enumerated().map { index, task in
             var task = task
             task.clientTaskId = "urlsession-\(key)-\(index + 1)"
@@ -63,7 +81,7 @@ struct Run {
         var created: [SessionTask] = []
         for start in stride(from: 0, to: new.count, by: BatchCreation.maximumCount) {
             let batch = Array(new[start..<min(new.count, start + BatchCreation.maximumCount)])
-            created += try await call.client.createTasks(batch, in: session).items ?? []
+            created += try await patiently { try await call.client.createTasks(batch, in: session).items ?? [] }
         }
         guard !earlier.isEmpty else { return (created, seq) }
         var rest = created[...]
@@ -125,7 +143,7 @@ struct Run {
     /// Whether a task of an earlier call has ended and is useless for this call.
     private func isOver(_ task: SessionTask) -> Bool {
         let isSaved = SaveLocation.saved(task) != nil || task.kind == .upload
-        return task.state == .completed && (task.outcome != .succeeded || isSaved && !isOwn)
+        return task.state == .completed && (task.outcome != .succeeded || task.hasLostContent || isSaved && !isOwn)
     }
 
     /// The task that this call or an equal one created after the ended ones.
@@ -170,6 +188,7 @@ struct Run {
             output: toStandardError(tasks, isToStandardOutput ? .standardOutput : place))
         follower.replaces = words.flag("force")
         follower.savesErrors = words.flag("save-errors")
+        follower.attaches = words.command.name != "watch"
         (follower.place, follower.places, follower.user) = (place, places, user?.name)
         let endings: [Follower.Ending]
         do {
@@ -215,7 +234,11 @@ struct Run {
             }
             guard try await call.client.session(session).sessionDescription == Self.description else { return false }
         }
-        try await call.client.deleteSession(session)
+        do {
+            try await patiently { try await call.client.deleteSession(session) }
+        } catch let problem as Problem where problem.code == .notFound {
+            // Another call of the same command has deleted it.
+        }
         for case .id(let body)? in endings.map(\.task.body) { try? await call.client.deleteBody(body) }
         return true
     }

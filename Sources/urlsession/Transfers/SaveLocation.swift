@@ -2,6 +2,13 @@ import Glibc
 import URLSessionClient
 import Wire
 
+extension SessionTask {
+    /// Whether a download has succeeded, and the service no longer has its content: it expired, or the app claimed it.
+    var hasLostContent: Bool {
+        kind == .download && outcome == .succeeded && content == nil && terms.destination == nil
+    }
+}
+
 /// The place where the content of a download is saved.
 enum SaveLocation: Sendable, Equatable {
     /// In a folder, under the server's name.

@@ -193,15 +193,20 @@ enum Transfers {
         var headers = StringMap()
         for text in words.texts("header") {
             var lines = [text]
-            if text.hasPrefix("@") {
+            let isFile = text.hasPrefix("@")
+            if isFile {
                 let file = try LocalFiles.read(String(text.dropFirst()))
-                lines = String(decoding: file, as: UTF8.self).lines.map(\.trimmed).filter { !$0.isEmpty }
+                lines = String(decoding: file, as: UTF8.self).lines.map(\.trimmed)
             }
-            for line in lines {
+            for (index, line) in lines.enumerated() where !isFile || !line.isEmpty {
                 let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(\.trimmed)
                 guard parts.count == 2, !parts[0].isEmpty else {
-                    throw CallWords.Fault(
-                        text: "--header must be NAME: TEXT, or @FILE: \(line)", command: words.command.name)
+                    // The lines of a file are hidden, as they may be secrets.
+                    let fault =
+                        isFile
+                        ? "\(text), line \(index + 1) is not NAME: TEXT"
+                        : "--header must be NAME: TEXT, or @FILE: \(line)"
+                    throw CallWords.Fault(text: fault, command: words.command.name)
                 }
                 headers[parts[0]] = parts[1]
             }

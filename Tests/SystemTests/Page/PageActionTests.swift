@@ -208,8 +208,13 @@ import Testing
         #expect(try await scene.completed(guarded)["outcome"] == "succeeded")
         try await page.click("Begin with another request…")
         try await page.fill("URL", scene.origin.url("/new"))
+        try await page.fill("Header fields", "no header")
+        try await page.click("Begin", in: "dialog")
+        try await page.seeText("A header is Name: value", in: "dialog")
+        try await page.fill("Header fields", "X-Token: one: two")
         try await page.click("Begin", in: "dialog")
         #expect(try await scene.completed(delayed)["outcome"] == "succeeded")
+        #expect(scene.origin.requests("/new").first?.fields["X-Token"] == "one: two")
         try await page.seeText("Nothing to answer")
         #expect(page.browser.takeComplaints() == [])
     }

@@ -113,6 +113,207 @@ import Testing
         try await page.see("document.querySelector('.notice') == null")
     }
 
+    /// The response of the page's requests, in part by the test: `t.answer(target, answer)` returns another one.
+    private static let answering = """
+        t.send = fetch;
+        t.json = (value, status = 200) =>
+            new Response(JSON.stringify(value), { status, headers: { "Content-Type": "application/json" } });
+        globalThis.fetch = async (target, options) =>
+            await t.answer(target, options) ?? await t.send.call(globalThis, target, options);
+        """
+
+    @Test func `A view whose first request comes too early appears later`() async throws {
+        let scene = try await Scene()
+        try await scene.download("/a", ["state": "suspended", "clientTaskId": "patient"])
+        let page = try await PageDriver(scene.service)
+        try await page.seeText("s", in: "tbody")
+        let refuse = """
+            \(Self.answering)
+            t.refused = 0;
+            t.answer = (target) => {
+                if (target !== "/v1/sessions/s" || t.refused > 0) return null;
+                t.refused += 1;
+                return t.json({ status: 429, code: "rate-limited", title: "There are too many requests" }, 429);
+            };
+            true
+            """
+        try await page.browser.evaluate(refuse)
+        try await page.go("#/sessions/s")
+        try await page.seeText("live")
+        try await page.seeText("patient", in: "tbody")
+        #expect(try await page.browser.evaluate("t.refused") == 1)
+    }
+
+    @Test func `Figures are read again after an event that arrived during their request`() async throws {
+        let scene = try await Scene()
+        let page = try await PageDriver(scene.service)
+        try await page.seeText("s", in: "tbody")
+        // Responses with the session are held, with the figures before the second event. The stream is recorded.
+        let hold = """
+            \(Self.answering)
+            [t.held, t.isHeld, t.streamed] = [[], false, ""];
+            t.answer = async (target, options) => {
+                const isStream = target.includes("attach=false");
+                if (!isStream && (target !== "/v1/sessions/s" || !t.isHeld)) return null;
+                const answer = await t.send.call(globalThis, target, options);
+                if (!isStream) {
+                    await new Promise((resolve) => t.held.push(resolve));
+                    return answer;
+                }
+                const record = new TransformStream({
+                    transform(bytes, stream) {
+                        t.streamed += new TextDecoder().decode(bytes);
+                        stream.enqueue(bytes);
+                    },
+                });
+                return new Response(answer.body.pipeThrough(record), { headers: answer.headers });
+            };
+            true
+            """
+        try await page.browser.evaluate(hold)
+        try await page.go("#/sessions/s")
+        try await page.seeText("live")
+        try await page.browser.evaluate("t.isHeld = true")
+        try await scene.download("/a", ["state": "suspended", "clientTaskId": "first"])
+        try await page.see("t.held.length == 1")
+        try await scene.download("/b", ["state": "suspended", "clientTaskId": "second"])
+        try await page.see("t.streamed.includes('second')")
+        try await page.browser.evaluate("t.isHeld = false; t.held.forEach((release) => release()); true")
+        try await page.see(
+            """
+            [...document.querySelectorAll('.tiles .tile')].some((tile) =>
+              tile.innerText.includes('Suspended') && tile.querySelector('.tile-value').innerText === '2')
+            """)
+        #expect(page.browser.takeComplaints() == [])
+    }
+
+    @Test func `Metrics that the log has lost are reported as lost`() async throws {
+        let scene = try await Scene()
+        scene.origin.serve("/a", .text("a"))
+        let number = try await scene.download("/a")
+        try await scene.completed(number)
+        let page = try await PageDriver(scene.service)
+        try await page.seeText("s", in: "tbody")
+        let lose = """
+            \(Self.answering)
+            t.log = { items: [], lastSeq: 3, acknowledgedSeq: 3, finished: true };
+            t.failures = 1;
+            t.answer = (target) => {
+                if (!target.includes("/events?") || !target.includes("limit=")) return null;
+                t.failures -= 1;
+                return t.failures < 0 ? t.json(t.log) : t.json({ status: 403, code: "x", detail: "Not for you." }, 403);
+            };
+            true
+            """
+        try await page.browser.evaluate(lose)
+        try await page.go("#/sessions/s/tasks/\(number)")
+        try await page.seeText("The log of events cannot be read: Not for you.")
+        try await page.go("#/sessions")
+        try await page.seeText("s", in: "tbody")
+        try await page.go("#/sessions/s/tasks/\(number)")
+        try await page.seeText("The event with the metrics is no longer in the log.")
+        #expect(page.browser.takeComplaints() == [])
+    }
+
+    @Test func `Words of a newer service are shown as they are, and a fault of a view ends no polling`() async throws {
+        let scene = try await Scene()
+        let page = try await PageDriver(scene.service, at: "/#/sessions", key: nil)
+        let change = """
+            \(Self.answering)
+            t.polls = 0;
+            t.answer = async (target, options) => {
+                if (!target.startsWith("/v1/apps?")) return null;
+                t.polls += 1;
+                const apps = await (await t.send.call(globalThis, target, options)).json();
+                apps.items[0].state = "dormant";
+                apps.items[0].webhook = { url: "http://h/", state: "asleep" };
+                return t.json(apps);
+            };
+            true
+            """
+        try await page.browser.evaluate(change)
+        try await page.go("#/apps")
+        try await page.signIn("dev-admin")
+        try await page.seeText("dormant", in: "tbody")
+        try await page.seeText("asleep", in: "tbody")
+        let survives = """
+            import("/page/stream.js").then(({ poll }) => new Promise((done) => {
+                const ender = new AbortController();
+                let calls = 0;
+                poll(async () => {
+                    calls += 1;
+                    if (calls === 1) throw new Error("a fault");
+                    ender.abort();
+                    done(calls);
+                }, 1, ender.signal);
+            }))
+            """
+        #expect(try await page.browser.evaluate(survives) == 2)
+        #expect(page.browser.takeComplaints().contains { $0.contains("a fault") })
+    }
+
+    @Test func `A pause leaves no listener`() async throws {
+        let scene = try await Scene(configuration: nil)
+        let page = try await PageDriver(scene.service)
+        let sleep = """
+            import("/page/stream.js").then(async ({ sleep }) => {
+                let listeners = 0;
+                const { signal } = new AbortController();
+                const { addEventListener: add, removeEventListener: remove } = EventTarget.prototype;
+                signal.addEventListener = (...words) => { listeners += 1; add.apply(signal, words); };
+                signal.removeEventListener = (...words) => { listeners -= 1; remove.apply(signal, words); };
+                await sleep(1, signal);
+                return listeners;
+            })
+            """
+        #expect(try await page.browser.evaluate(sleep) == 0)
+        let aborted = """
+            import("/page/stream.js").then(async ({ sleep }) => {
+                const ender = new AbortController();
+                setTimeout(() => ender.abort(), 1);
+                await sleep(600000, ender.signal);
+                return true;
+            })
+            """
+        #expect(try await page.browser.evaluate(aborted) == true)
+    }
+
+    @Test func `An older answer of the log does not replace a newer page`() async throws {
+        let scene = try await Scene()
+        for _ in 1...3 { try await scene.download("/a", ["state": "suspended"]) }
+        try await scene.api.post("/v1/sessions/s/tasks/cancel")
+        for number in 1...3 { try await scene.completed(number) }
+        let page = try await PageDriver(scene.service, at: "/#/sessions/s/events")
+        try await page.see("document.querySelectorAll('.log li').length >= 3")
+        let last = try #require(try await scene.session()["lastEventSeq"].int)
+        let hold = """
+            \(Self.answering)
+            [t.held, t.isHandled] = [[], false];
+            t.answer = async (target, options) => {
+                if (!target.includes("after=1&limit=")) return null;
+                await new Promise((resolve) => t.held.push(resolve));
+                const answer = await t.send.call(globalThis, target, options);
+                const read = answer.json.bind(answer);
+                answer.json = async () => {
+                    const page = await read();
+                    setTimeout(() => { t.isHandled = true; });
+                    return page;
+                };
+                return answer;
+            };
+            true
+            """
+        try await page.browser.evaluate(hold)
+        try await page.go("#/sessions/s/events?after=1")
+        try await page.see("t.held.length == 1")
+        try await page.go("#/sessions/s/events?after=\(last - 1)")
+        try await page.see("document.querySelectorAll('.log li').length == 1")
+        try await page.browser.evaluate("t.held.forEach((release) => release()); true")
+        try await page.see("t.isHandled")
+        #expect(try await page.count(".log li") == 1)
+        #expect(page.browser.takeComplaints() == [])
+    }
+
     @Test func `Leaving a view ends its stream`() async throws {
         let scene = try await Scene()
         let page = try await PageDriver(scene.service)
