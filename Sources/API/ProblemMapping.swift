@@ -97,13 +97,16 @@ extension Problem {
         case .resumeDataSpent: Problem(.resumeDataSpent, "The resume data has been used or has expired.")
         case .setHasVersions:
             Problem(.setHasVersions, "The set has versions: its destination and layout no longer change.")
-        case .setDestinationTaken: at("/destination", "Another set has this destination.")
+        case .setDestinationTaken:
+            at("/destination", "Another set has this destination, or one above or below it.")
+        case .destinationOfSet(let index):
+            at(places.order(index) + "/destination", "A set publishes its files here.")
         case .setLayoutNeedsFolder:
             at("/layout", "The layout hf-cache needs a destination with root and path.")
         case .setRepositoryTaken:
             at(
                 "/source/repository",
-                "A set with the layout hf-cache has one repository, which no other set of its folder has.")
+                "A set with the layout hf-cache has one repository, whose folder no other set has.")
         case .setVersionExists:
             at("/version", "Another version of the set has this name; it is of another request.", .setVersionExists)
         case .setVersionState(let state):

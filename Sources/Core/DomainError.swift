@@ -24,8 +24,10 @@ package enum DomainError: Error, Hashable, Sendable {
     case revisionMismatch
     /// The destination and layout of a set with versions do not change.
     case setHasVersions
-    /// Another set has the destination.
+    /// Another set has the destination, or one above or below it.
     case setDestinationTaken
+    /// The destination of a task is among the published files of a set.
+    case destinationOfSet(index: Int)
     /// A layout that the set's destination cannot have.
     case setLayoutNeedsFolder
     /// The folder of a repository in the cache of huggingface_hub belongs to another set, or the set has another folder.

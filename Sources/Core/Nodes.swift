@@ -45,6 +45,8 @@ package struct NodeProfile: Shape, Equatable {
     package var waits: [ArrivingWait] = []
     /// The copies of unfinished contents whose files the node has.
     package var copies: [ArrivingCopy] = []
+    /// Versions of sets that readers have open at the node.
+    package var openVersions: [Int64] = []
 
     package init() {}
 
@@ -59,6 +61,7 @@ package struct NodeProfile: Shape, Equatable {
         members.sparse("reading", &reading, unless: [])
         members.sparse("waits", &waits, unless: [])
         members.sparse("copies", &copies, unless: [])
+        members.sparse("openVersions", &openVersions, unless: [])
     }
 }
 

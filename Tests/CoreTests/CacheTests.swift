@@ -211,6 +211,27 @@ import Testing
         #expect(!confirms(HTTPFields(), "https://example.com/b"))
     }
 
+    static let validators: [(HTTPFields, Bool)] = [
+        (fields(["ETag": "\"a\""]), true),
+        (fields(["ETag": "W/\"a\"", "Date": date, "Last-Modified": hourBefore]), false),
+        (fields(["Date": date, "Last-Modified": hourBefore]), true),
+        (fields(["Date": date, "Last-Modified": date]), false), (fields(["Last-Modified": hourBefore]), true),
+    ]
+
+    @Test(arguments: validators)
+    func `A validator is strong or not, whatever the date of a 304`(_ fields: HTTPFields, _ isStrong: Bool) throws {
+        let response = TaskResponse { ($0.statusCode, $0.url, $0.headers) = (200, "https://example.com/a", fields) }
+        let stored = try #require(
+            CachedResponse(response, fields, to: HTTPFields(), requestedAt: now, receivedAt: now))
+        #expect(stored.hasStrongValidator == isStrong)
+        let later = Timestamp.after(3600)
+        let fresh = stored.freshened(
+            by: Self.fields(["Date": Self.hourLater]), from: "https://example.com/a", to: HTTPFields(),
+            requestedAt: later, receivedAt: later)
+        #expect(fresh?.hasStrongValidator == isStrong)
+        #expect(try CachedResponse(atRest: stored.bytesAtRest) == stored)
+    }
+
     @Test func `A 304 freshens the stored fields, but not those of its message`() throws {
         let stored = try #require(
             Self.stored(["Cache-Control": "max-age=1", "Age": "1", "ETag": "\"a\"", "Content-Type": "a/b", "X": "old"]))

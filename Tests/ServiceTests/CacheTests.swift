@@ -275,6 +275,39 @@ struct CacheTests {
         }
     }
 
+    @Test func `A leader whose bytes a follower has got produces no resume data, and says why`() async throws {
+        try await ServiceStage.run { stage in
+            let gate = Gate()
+            defer { gate.open() }
+            let (_, leader, follower) = try await pair(stage, gate)
+            guard case .notResumable(let reason) = try await stage.service.cancelProducingResumeData(leader) else {
+                throw Unexpected()
+            }
+            #expect(reason.contains("another task"))
+            try await expect(stage.completed(follower), .stored, stage)
+            #expect(stage.origin.bytesSent("/a") < Self.size * 3 / 2)
+        }
+    }
+
+    @Test func `A follower resumes from the bytes of a leader whose session is deleted`() async throws {
+        try await ServiceStage.run { stage in
+            let gate = Gate()
+            defer { gate.open() }
+            stage.origin.serve("/a", Self.resource(), turns: [[.holdBody(after: Self.size / 2, gate)]])
+            let other = try await session(stage, .useProtocolCachePolicy, "other")
+            let leader = try await stage.create(.download, "GET", stage.origin.url("/a"), in: other)
+            try await stage.received(Int64(Self.size / 4), of: leader)
+            let follower = try await stage.create(.download, "GET", stage.origin.url("/a"), in: session(stage))
+            _ = try await stage.task(follower, reaches: .following)
+            _ = try await stage.service.deleteSession(other.id)
+            try await expect(stage.completed(follower), .stored, stage)
+            gate.open()
+            #expect(stage.origin.bytesSent("/a") < Self.size * 3 / 2)
+            #expect(stage.origin.requests("/a").last?.fields.contains("Range") == true)
+            try await stage.waitForNoPartialFiles()
+        }
+    }
+
     @Test func `A follower does not take the file into which the former leader writes another content`() async throws {
         try await ServiceStage.run(configured: { $0.maximumTransfers = 2 }) { stage in
             let (gate, other, places) = (Gate(), Gate(), [Gate(), Gate()])

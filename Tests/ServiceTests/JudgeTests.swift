@@ -459,6 +459,12 @@ struct JudgeTests {
             $0.ifNoneMatch = "\"v\""
         }
         #expect(try finished(judge(conditional, result(.complete, 304, [], .none)).0).0 == .notModified)
+        let dated = try transfer { _ in
+        } _: {
+            $0.ifModifiedSince = "Tue, 01 Dec 2026 00:00:00 GMT"
+        }
+        #expect(dated.ownHeaders.contains("If-Modified-Since"))
+        #expect(try finished(judge(dated, result(.complete, 304, [], .none)).0).0 == .notModified)
         #expect(try finished(judge(try transfer(), result(.complete, 304, [], .none)).0).0 == .httpError)
         let lying = result(.complete, 200, [("Content-Length", "1"), ("Content-Length", "2")])
         #expect(try finished(judge(try transfer(), lying).0).1.error?.code == .cannotParseResponse)

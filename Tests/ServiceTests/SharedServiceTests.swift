@@ -70,6 +70,39 @@ struct SharedServiceTests {
         #expect(reasons.map(\.kind) == [.capacity] && reasons[0].detail.contains("limit of all nodes"))
     }
 
+    @Test(.enabled(if: !TestStore.isOnServer))
+    func `A version that a reader of another node has open stays`() async throws {
+        try await ServiceStage.run { stage in
+            let service = stage.service
+            var change = SetChange()
+            change.keep = 0
+            change.grace = 0
+            let set = try await service.putSet("m", of: stage.app, change, ifRevision: nil).set
+            for name in ["1", "2"] { stage.origin.serve("/\(name)", .text(name)) }
+            func publish(_ name: String) async throws -> SetVersionID {
+                let version = try await stage.version(name, of: set)
+                try await eventually("\(name) is current") {
+                    try await service.set("m", of: stage.app).current?.id == version
+                }
+                return version
+            }
+            let first = try await publish("1")
+            var profile = NodeProfile()
+            profile.openVersions = [first.rawValue]
+            service.nodes.note(["a", "b"].map { NodeRecord(id: $0, profile: profile) }, own: "a")
+            _ = try await publish("2")
+            try await eventually("the set is retired, and due later") {
+                let due = try await service.store.sets.nextDue()
+                return due.map { $0 > service.clock.now + .seconds(2) } ?? false
+            }
+            #expect(try await service.version("1", of: set.id).id == first)
+
+            let hold = service.setReaders.hold(first)
+            #expect(try await service.nodeRecords().first?.profile.openVersions == [first.rawValue])
+            withExtendedLifetime(hold) {}
+        }
+    }
+
     @Test(.enabled(if: PostgreSQL.isAvailable, "PostgreSQL is not installed: scripts/install-packages test"))
     func `Every loop waits for a server that fails during the start`() async throws {
         let home = try await SharedPostgreSQL.database()

@@ -150,6 +150,7 @@ struct TransferTests {
     @Test func `Requests with their own conditions or ranges, uploads and objects do not consult the cache`() throws {
         let changes: [(inout TaskSpecification) -> Void] = [
             { $0.request.headers.append("Range", "bytes=0-1") }, { $0.ifNoneMatch = "\"a\"" },
+            { $0.ifModifiedSince = "x" },
             { $0.request.method = "POST" }, { $0.mirrors = ["https://b.example/x"] },
             { $0.request.headers.append("if-modified-since", "x") }, { $0.destinationObject = ObjectDestination() },
         ]

@@ -331,7 +331,7 @@ extension Client {
 
     /// Waits until each version has ended, and deletes the set.
     func finishSet() async throws {
-        // A version whose destination cannot be written fails after 24 attempts.
+        // A version whose destination cannot be written fails after 24 attempts at most.
         let deadline = world.simulator.now + (isObstructed ? 12_000_000 : 4_000_000)
         for version in versions where !version.isConfirmed && !isInvalidated {
             while !version.isConfirmed, !version.isCancelled { try await create(version) }

@@ -522,6 +522,43 @@ struct CacheStoreTests {
         try await expectTakeover(of: follower, from: leader)
     }
 
+    @Test(arguments: [false, true])
+    func `A leader passes its bytes on when its session is deleted, before and after its rows are`(isRemoved: Bool)
+        async throws
+    {
+        let other = try await fixture.makeSession(app: app)
+        let (leader, follower) = (try await claimed(in: other)[0], try await claimed()[0])
+        #expect(try await ask(leader).leads)
+        guard case .follow = try await ask(follower) else { throw Unexpected() }
+        let stopped = try await store.sessions.forget(other.id, at: fixture.now).1
+        #expect(stopped.transfersToStop == [leader])
+        let file = "partial/\(leader.rawValue)"
+        func remove() async throws {
+            let aftermath = try await fixture.clean([.forgottenSessions])
+            #expect(!aftermath.filesToRemove.contains(file))
+        }
+        if isRemoved { try await remove() }
+        #expect(try await fixture.claim().isEmpty, "the transfer still writes")
+        let aftermath = try await fixture.settle(Settlement(task: leader, .interrupted(Self.progress(1000))))
+        #expect(aftermath.filesToRemove == [])
+        if !isRemoved { try await remove() }
+        try await expectTakeover(of: follower, from: leader, file: file)
+    }
+
+    @Test func `A leader of a deleted session that waits for its next attempt passes its bytes on`() async throws {
+        let other = try await fixture.makeSession(app: app)
+        let (leader, follower) = (try await claimed(in: other)[0], try await claimed()[0])
+        #expect(try await ask(leader).leads)
+        guard case .follow = try await ask(follower) else { throw Unexpected() }
+        let later = fixture.now + .seconds(60)
+        try await fixture.settle(
+            Settlement(task: leader, .retry(at: later, waitsForConnectivity: false, Self.progress(1000))))
+        _ = try await store.sessions.forget(other.id, at: fixture.now)
+        let file = "partial/\(leader.rawValue)"
+        #expect(try await !fixture.clean([.forgottenSessions]).filesToRemove.contains(file))
+        try await expectTakeover(of: follower, from: leader, file: file)
+    }
+
     @Test func `The end of a follower does not affect the others`() async throws {
         let tasks = try await claimed(3)
         for task in tasks { _ = try await ask(task) }

@@ -230,6 +230,7 @@ import Testing
         task.expectedDigest = ContentDigest(algorithm: .md5, value: "cd")
         task.maximumContentLength = 3
         task.ifNoneMatch = "\"e\""
+        task.ifModifiedSince = "Tue, 01 Dec 2026 00:00:00 GMT"
         task.acceptableStatusCodes = [StatusRange(200, 204), StatusRange(304, 304)]
         task.failOnHTTPError = true
         task.destination = Destination(root: "r", path: "p", replace: true)

@@ -49,6 +49,27 @@ import Testing
         #expect(sets.map(\.name) == (version >= 19 ? ["set"] : []))
     }
 
+    @Test func `The places of repositories in the cache of huggingface_hub become their folders`() async throws {
+        let places = [
+            "hf-cache/out/hub/model/org/a": "root/out/hub/models--org--a",
+            "hf-cache/out/a/b/dataset/gpt2": "root/out/a/b/datasets--gpt2",
+            "hf-cache/out/é/space/o/n.1": "root/out/é/spaces--o--n.1", "root/out/x": "root/out/x",
+        ]
+        let rows = places.keys.map { place in
+            """
+            INSERT INTO file_set (app, name, configuration_document, place, created_at) \
+            VALUES (1, '\(place)', X'7b7d', '\(place)', 0);
+            """
+        }
+        let folder = TemporaryFolder()
+        try Self.restore(21, rows.joined(separator: "\n"), to: folder.file("test.db"))
+        let fixture = try await StoreFixture(folder: folder)
+        let migrated = try await fixture.store.database.read { db in
+            try db.all("SELECT name, place FROM file_set WHERE place IS NOT NULL") { ($0.text(0), $0.text(1)) }
+        }
+        #expect(Dictionary(uniqueKeysWithValues: migrated) == places)
+    }
+
     @Test func `The schema accepts every word that the program writes`() async throws {
         let fixture = try await StoreFixture()
         let sql = try await Self.schema(of: fixture.store).joined(separator: "\n")
@@ -127,12 +148,13 @@ import Testing
                 == "the database has an unknown SessionState: invalid without its moment")
     }
 
-    private static func restore(_ version: Int, to path: String) throws {
+    /// - Parameter rows: Statements that add rows.
+    private static func restore(_ version: Int, _ rows: String = "", to path: String) throws {
         let sql = try String(contentsOfFile: "\(repository)/Tests/Databases/version\(version).sql", encoding: .utf8)
         var handle: OpaquePointer?
         try #require(sqlite3_open(path, &handle) == SQLITE_OK)
         defer { sqlite3_close(handle) }
-        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        let code = sqlite3_exec(handle, sql + rows, nil, nil, nil)
         try #require(code == SQLITE_OK, "\(String(cString: sqlite3_errmsg(handle)))")
     }
 

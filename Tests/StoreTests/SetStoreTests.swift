@@ -51,7 +51,8 @@ struct SetStoreTests {
                 (
                     item.file.path,
                     fixture.download("/\(item.file.path)") {
-                        $0.ifNoneMatch = item.entityTag
+                        $0.ifNoneMatch = item.validator?.entityTag
+                        $0.ifModifiedSince = item.validator?.lastModified
                         $0.group = version.publicId
                     }
                 )
@@ -61,14 +62,18 @@ struct SetStoreTests {
     }
 
     func complete(
-        _ task: TaskID, _ outcome: Outcome = .succeeded, bytes: [UInt8]? = Array("content".utf8), tag: String? = nil
+        _ task: TaskID, _ outcome: Outcome = .succeeded, bytes: [UInt8]? = Array("content".utf8), tag: String? = nil,
+        fields: [HTTPField] = []
     ) async throws {
         var settlement = fixture.completion(task, outcome, bytes: bytes)
         if case .completed(_, var result, let content) = settlement.verdict {
             result.response = TaskResponse {
                 $0.statusCode = 200
-                if let tag { $0.headers = HTTPFields([HTTPField(name: "ETag", value: tag)]) }
+                $0.headers = HTTPFields((tag.map { [HTTPField(name: "ETag", value: $0)] } ?? []) + fields)
             }
+            var metrics = TransactionMetrics(url: "https://origin.example/", fetchStartDate: fixture.now)
+            metrics.responseStartDate = fixture.now
+            result.progress.record(metrics)
             settlement.verdict = .completed(outcome, result, content)
         }
         try await fixture.settle(settlement)
@@ -186,13 +191,36 @@ struct SetStoreTests {
         let wanted = try await sets.takeListed(second.id, revalidates: true, limit: 10, at: fixture.now)
         #expect(wanted.reused == 1 && wanted.wanted.map(\.file.path) == ["b", "c"])
         // The tag belongs to another URL.
-        #expect(wanted.wanted.map(\.entityTag) == [nil, "\"1\""])
+        #expect(wanted.wanted.map(\.validator?.entityTag) == [nil, "\"1\""])
         let tasks = try await start(second)
         try await complete(#require(tasks["b"]))
         try await complete(#require(tasks["c"]), .notModified, bytes: nil)
         let read = try await publish(second)
         #expect(read.files.reused == 2 && read.files.fetched == 1 && read.bytes.reused == 14)
         #expect(try await sets.read(first.id).replacedAt == fixture.now)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test func `A date saves a transfer if it is strong`() async throws {
+        let set = try await set()
+        let files = [file("a"), file("b"), file("c")]
+        let (date, earlier) = ("Fri, 15 Jan 2027 08:00:00 GMT", "Thu, 14 Jan 2027 08:00:00 GMT")
+        let first = try await make(set, files, named: "1")
+        for (path, task) in try await start(first) {
+            let modified = HTTPField(name: "Last-Modified", value: path == "b" ? date : earlier)
+            try await complete(
+                task, tag: path == "c" ? "W/\"1\"" : nil, fields: [HTTPField(name: "Date", value: date), modified])
+        }
+        try await publish(first)
+        let second = try await make(set, files, named: "2")
+        let wanted = try await sets.takeListed(second.id, revalidates: true, limit: 10, at: fixture.now).wanted
+        let dates: [String?] = [earlier, nil, nil]
+        #expect(wanted.map(\.validator?.lastModified) == dates)
+        let tasks = try await start(second)
+        try await complete(#require(tasks["a"]), .notModified, bytes: nil)
+        for path in ["b", "c"] { try await complete(#require(tasks[path])) }
+        let read = try await publish(second)
+        #expect(read.files.reused == 1 && read.files.fetched == 2)
         try await expectSoundLedger(fixture)
     }
 
@@ -208,7 +236,7 @@ struct SetStoreTests {
         try await complete(#require(ofThird["a"]), .notModified, bytes: nil)
         #expect(try await sets.read(third.id).files.reused == 0)
         let again = try await sets.takeListed(third.id, revalidates: true, limit: 10, at: fixture.now).wanted
-        #expect(again.map(\.entityTag) == ["\"2\""])
+        #expect(again.map(\.validator?.entityTag) == ["\"2\""])
         try await expectSoundLedger(fixture)
     }
 
@@ -277,6 +305,39 @@ struct SetStoreTests {
             #expect(!removed.0 && removed.1.filesToRemove == (id == copy.id ? [path] : []))
         }
         try await expectSoundLedger(fixture)
+    }
+
+    @Test func `A small file of which a content or the cache has the digest is not fetched`() async throws {
+        let task = try await fixture.create(fixture.download(), in: session).id
+        _ = try await fixture.claim()
+        var settlement = fixture.completion(task)
+        if case .completed(_, _, let content?) = settlement.verdict {
+            let response = CachedResponse { $0.response.statusCode = 200 }
+            let key = CacheKey { $0.url = "https://origin.example/a" }
+            settlement.landing = Landing(response, key, isReusable: true, content: content)
+        }
+        try await fixture.settle(settlement)
+        let bytes = Array("content".utf8)
+        let set = try await set()
+        let digest = SetDigest(.sha256, Digest.of(bytes).hexadecimal)
+        func isKnown(_ name: String) async throws -> Bool {
+            let version = try await make(set, [file("a", digest: digest)], named: name)
+            let reused = try await sets.takeListed(version.id, revalidates: true, limit: 10, at: fixture.now).reused
+            if reused == 1 {
+                guard case .bytes(bytes)? = try await sets.keptFiles(["a"], of: version.id).first?.storage else {
+                    return false
+                }
+            }
+            _ = try await sets.handle(.cancel, version.id, at: fixture.now)
+            _ = try await sets.remove(version.id, limit: 10, at: fixture.now)
+            try await expectSoundLedger(fixture)
+            return reused == 1
+        }
+        #expect(try await isKnown("of the content"))
+        _ = try await fixture.store.files.claimContent(of: task, at: fixture.now)
+        #expect(try await isKnown("of the cache"))
+        _ = try await fixture.store.cache.empty(of: session.app, url: nil, at: fixture.now)
+        #expect(try await !isKnown("of neither"))
     }
 
     @Test func `Equal files of a version are freed together`() async throws {

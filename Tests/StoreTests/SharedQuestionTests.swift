@@ -117,6 +117,22 @@ struct SharedQuestionTests {
     }
 
     @Test
+    func `A server is trusted by the session that was asked alone`() async throws {
+        let task = try await fixture.create(fixture.download(), in: session)
+        _ = try await fixture.claim()
+        let space = ProtectionSpace(
+            host: "origin.example", port: 443, scheme: "https", realm: nil, authenticationMethod: .serverTrust)
+        try await fixture.settle(fixture.ask(task.id, "q1", about: space))
+        try await answer("q1", .useCredential, Credential(trustPublicKey: "sha256/k", persistence: .permanent))
+        let other = try await fixture.makeSession("other", app: session.app)
+        for (session, count) in [(session, 1), (other, 0)] {
+            let found = try await store.questions.credentials(
+                host: "origin.example", port: 443, app: session.app, session: session.id)
+            #expect(found.count == count)
+        }
+    }
+
+    @Test
     func `A kept credential serves tasks that meet the question later`() async throws {
         try await fixture.create((0..<3).map { _ in fixture.download() }, in: session)
         let claimed = try await fixture.claim().sorted { $0.number < $1.number }

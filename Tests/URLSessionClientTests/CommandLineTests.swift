@@ -789,7 +789,7 @@ struct CommandLineTests {
         #expect(
             try await run("", ["sessions", "--profile", "dev"], [variable, "URLSESSION_URL=http://127.0.0.1:1"]).isEmpty
         )
-        #expect(try await run("", ["profiles"], [variable]) == ["default", "dev", "away"])
+        #expect(try await run("", ["profiles"], [variable]) == ["away", "default", "dev"])
         // The default profile's key is not used for a service that only --url or URLSESSION_URL names: the development
         // key is tried there.
         let elsewhere = ["sessions", "--url", "http://127.0.0.1:\(service.port)/"]

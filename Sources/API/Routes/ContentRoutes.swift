@@ -102,7 +102,13 @@ extension Call {
         of source: ContentSource, from offset: Int64, length: Int64, _ hold: SetReaders.Hold?
     ) async throws -> HTTPResponseBody {
         switch source {
-        case .here(let bytes): return try bytes.body(from: offset, length: length)
+        case .here(let bytes):
+            guard let hold, length > 0 else { return try bytes.body(from: offset, length: length) }
+            let service = service
+            return .sized(length: length) { writer in
+                defer { withExtendedLifetime(hold) {} }
+                try await service.read(bytes, offset..<(offset + length)) { try await writer.write($0) }
+            }
         case .bucket where request.method == "HEAD": return .sized(length: length) { _ in }
         case .bucket(let objects):
             let reading = try await service.read(objects, offset..<(offset + length))

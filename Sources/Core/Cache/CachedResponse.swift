@@ -13,6 +13,8 @@ package struct CachedResponse: Shape {
     package var version: Int64 = 0
     /// Whether redirects led to the response. Redirects are not stored, so the response is stale at once.
     package var isRedirected = false
+    /// Whether `Last-Modified` was a strong validator when the bytes were received. The `Date` of a 304 is later.
+    package var hasStrongDate = false
 
     package init() {}
 
@@ -24,6 +26,7 @@ package struct CachedResponse: Shape {
         members.member("receivedAt", &receivedAt)
         members.member("isRedirected", &isRedirected)
         members.sparse("version", &version, unless: 0)
+        members.sparse("hasStrongDate", &hasStrongDate, unless: false)
     }
 
     private static let fieldNames = [
@@ -56,6 +59,7 @@ package struct CachedResponse: Shape {
         self.requestedAt = requestedAt
         self.receivedAt = receivedAt
         self.isRedirected = isRedirected
+        hasStrongDate = kept.hasStrongDate(receivedAt: receivedAt)
     }
 
     /// Whether other tasks may reuse a response with these fields.
@@ -129,7 +133,10 @@ package struct CachedResponse: Shape {
         }
     }
 
-    package var hasStrongTag: Bool { fields.single("ETag")?.isStrongEntityTag ?? false }
+    /// Whether a 304 to the ``conditions`` proves that the bytes are the same.
+    package var hasStrongValidator: Bool {
+        fields.contains("ETag") ? fields.single("ETag")?.isStrongEntityTag ?? false : hasStrongDate
+    }
 
     /// The response after a 304 to its ``conditions`` (sections 3.2 and 4.3.4); `nil` if the 304 is about another one.
     ///

@@ -49,7 +49,7 @@ package struct ResumePoint: Shape {
         // An origin that sent a tag must not be queried by date (RFC 9110 section 13.1.5), so a weak tag excludes it.
         guard entityTag != nil || !head.fields.contains("ETag") else { return nil }
         let lastModified = head.fields.single("Last-Modified")
-        let isStrong = lastModified.map { isStrongDate($0, head: head, receivedAt: receivedAt) } ?? false
+        let isStrong = head.fields.hasStrongDate(receivedAt: receivedAt)
         guard entityTag != nil || isStrong else { return nil }
         // The validators are stored with the task, and sent with every attempt.
         guard (entityTag ?? "").utf8.count + (lastModified ?? "").utf8.count <= Self.maximumValidatorLength else {
@@ -97,20 +97,23 @@ package struct ResumePoint: Shape {
         return head.status == 206
             || head.fields.values("Accept-Ranges").contains { $0.equalsIgnoringASCIICase("bytes") }
     }
-
-    /// Whether a modification date is strong: at least a second before the origin's `Date`.
-    ///
-    /// Without a `Date` two different clocks are compared, which requires a minute.
-    private static func isStrongDate(_ value: String, head: ResponseHead, receivedAt: Timestamp) -> Bool {
-        guard let modified = HTTPDate.parse(value, now: receivedAt) else { return false }
-        guard let date = head.fields.single("Date").flatMap({ HTTPDate.parse($0, now: receivedAt) }) else {
-            return !head.fields.contains("Date") && receivedAt - modified >= .seconds(60)
-        }
-        return date - modified >= .seconds(1)
-    }
 }
 
 extension HTTPFields {
+    /// Whether `Last-Modified` is a strong validator (RFC 9110 section 8.8.2.2): at least a second before the origin's
+    /// `Date`.
+    ///
+    /// Without a `Date` two different clocks are compared, which requires a minute.
+    package func hasStrongDate(receivedAt: Timestamp) -> Bool {
+        guard let modified = single("Last-Modified").flatMap({ HTTPDate.parse($0, now: receivedAt) }) else {
+            return false
+        }
+        guard let date = single("Date").flatMap({ HTTPDate.parse($0, now: receivedAt) }) else {
+            return !contains("Date") && receivedAt - modified >= .seconds(60)
+        }
+        return date - modified >= .seconds(1)
+    }
+
     /// The value of a field; `nil` unless all its lines are byte-equal.
     package func single(_ name: String) -> String? {
         let all = values(name)

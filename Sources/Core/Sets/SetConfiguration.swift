@@ -46,16 +46,20 @@ package struct SetConfiguration: Shape {
         members.member("cachePolicy", &cachePolicy)
     }
 
-    /// Names the destination; `nil` if several sets may have it.
-    package var place: String? {
-        guard layout == .versions, let destination else { return nil }
-        if let bucket = destination.bucket { return "bucket/\(bucket)/\(destination.prefix ?? "")" }
-        return "root/\(destination.root ?? "")/\(destination.path ?? "")"
+    /// The folder or the prefix of the published files; `nil` without a destination. With ``SetLayout/hfCache`` the
+    /// folder contains those of repositories, which may be many sets'.
+    package var folder: String? {
+        guard let destination else { return nil }
+        if let bucket = destination.bucket { return SetPlace.prefix(destination.prefix ?? "", bucket: bucket) }
+        return SetPlace.folder(destination.path ?? "", root: destination.root ?? "")
     }
 
-    /// Names the folder of a repository in the cache of huggingface_hub; `nil` with another layout.
+    /// The place of the set; `nil` if it has none, or if its place is that of a repository.
+    package var place: String? { layout == .versions ? folder : nil }
+
+    /// The place of a repository in the cache of huggingface_hub; `nil` with another layout.
     package func place(of source: SetSource) -> String? {
-        guard layout == .hfCache, let destination, let repository = source.repository else { return nil }
-        return "hf-cache/\(destination.root ?? "")/\(destination.path ?? "")/\(source.type.rawValue)/\(repository)"
+        guard layout == .hfCache, let folder, let repository = source.repository else { return nil }
+        return "\(folder)/\(source.type.folder(of: repository))"
     }
 }

@@ -61,6 +61,13 @@ package struct SetSource: Shape {
 
     package enum RepositoryType: String, Word, CaseIterable {
         case model, dataset, space
+
+        /// The folder of a repository in the cache of huggingface_hub.
+        ///
+        /// - SeeAlso: `repo_folder_name` of huggingface_hub.
+        package func folder(of repository: String) -> String {
+            "\(rawValue)s--\(repository.replacing("/", with: "--"))"
+        }
     }
 
     package var kind = Kind.huggingface

@@ -122,6 +122,8 @@ package struct TaskSpecification: Shape {
     package var expectedDigest: ContentDigest?
     package var maximumContentLength: Int64?
     package var ifNoneMatch: String?
+    /// The date of a file in a kept version of a set, for the origin to confirm.
+    package var ifModifiedSince: String?
     package var acceptableStatusCodes: [StatusRange] = [StatusRange(200, 299)]
     package var failOnHTTPError = false
     package var destination: Destination?
@@ -160,6 +162,7 @@ package struct TaskSpecification: Shape {
         members.optional("expectedDigest", &expectedDigest)
         members.optional("maximumContentLength", &maximumContentLength)
         members.optional("ifNoneMatch", &ifNoneMatch)
+        members.optional("ifModifiedSince", &ifModifiedSince)
         members.member("acceptableStatusCodes", &acceptableStatusCodes)
         members.member("failOnHTTPError", &failOnHTTPError)
         members.optional("destination", &destination)
@@ -189,8 +192,11 @@ package struct TaskSpecification: Shape {
     /// Whether a cache policy applies: the task downloads the whole of one URL, and not under conditions of its own.
     package var mayUseCache: Bool {
         kind == .download && request.method == "GET" && request.object == nil && destinationObject == nil
-            && ifNoneMatch == nil && mirrors.isEmpty && pieces == nil
+            && !isConditional && mirrors.isEmpty && pieces == nil
     }
+
+    /// Whether a 304 answers a condition of the task.
+    package var isConditional: Bool { ifNoneMatch != nil || ifModifiedSince != nil }
 
     /// Whether digests can prove that bytes of several sources are of one content.
     package var provesContent: Bool { pieces != nil || expectedDigest != nil }

@@ -83,6 +83,27 @@ extension Service {
     /// The validity of a content's address, in seconds. A read that has begun by then continues.
     private static let addressLife = 60
 
+    /// The length of the pieces in which a file is read for a client.
+    private static let pieceLength = 256 << 10
+
+    /// Passes stored bytes on in pieces.
+    ///
+    /// - Throws: ``DomainError/contentExpired`` if the file has become shorter; the errors of `take`.
+    package func read(
+        _ bytes: StoredBytes, _ range: Range<Int64>, _ take: @Sendable ([UInt8]) async throws -> Void
+    ) async throws {
+        switch bytes {
+        case .bytes(let all): try await take(Array(all[Int(range.lowerBound)..<Int(range.upperBound)]))
+        case .file(let file):
+            for start in stride(from: range.lowerBound, to: range.upperBound, by: Self.pieceLength) {
+                let piece = start..<min(range.upperBound, start + Int64(Self.pieceLength))
+                let read = try await folder.disk.read(file, piece)
+                guard read.count == piece.count else { throw DomainError.contentExpired }
+                try await take(read)
+            }
+        }
+    }
+
     /// Begins to read objects.
     ///
     /// - Throws: ``DomainError/contentExpired`` if they no longer exist; ``ServiceError/contentsUnavailable``.

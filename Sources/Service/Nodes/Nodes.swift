@@ -84,6 +84,13 @@ package final class Nodes: Sendable {
         return copy.map(objects.copied) ?? objects
     }
 
+    /// Versions of sets that readers had open at the living nodes, when these described themselves last.
+    var openVersions: Set<SetVersionID> {
+        state.withLock { state in
+            Set(state.records.filter(\.isAlive).flatMap(\.profile.openVersions).map { SetVersionID($0) })
+        }
+    }
+
     func drain() { state.withLock { $0.isDraining = true } }
 
     /// Whether the keeper's work that this node has begun may continue.

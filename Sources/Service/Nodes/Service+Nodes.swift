@@ -31,7 +31,7 @@ extension Service {
     private static let pauses = 250...450
     /// Milliseconds between two reports of a node's load.
     private static let profilePeriod: Int64 = 5000
-    /// Tasks whose readers a node reports to the others.
+    /// Tasks, and versions of sets, whose readers a node reports to the others.
     private static let mostRead = 1000
 
     /// Watches the other nodes until it is cancelled.
@@ -205,6 +205,7 @@ extension Service {
         var profile = NodeProfile(settings, startedAt: startedAt)
         profile.transfersRunning = live.count
         profile.load = conditions.load
+        profile.openVersions = Array(setReaders.held.map(\.rawValue).sorted().prefix(Self.mostRead))
         if settings.contents != nil {
             // A copy has a reader here, too.
             let tasks = outlet.arrivals.changes.keys.filter { !arrivalCopies.isCopied($0) }.map(\.rawValue).sorted()

@@ -127,7 +127,8 @@ extension Service {
         }
         specification.maximumContentLength = file.length.map { max(1, $0) }
         specification.countOfBytesClientExpectsToReceive = file.length
-        specification.ifNoneMatch = wanted.entityTag
+        specification.ifNoneMatch = wanted.validator?.entityTag
+        specification.ifModifiedSince = wanted.validator?.lastModified
         return specification
     }
 

@@ -81,6 +81,7 @@ extension Service {
         let manifestDigest = digest.finish().hexadecimal
         try await outlet?.seal(version, manifestDigest: manifestDigest)
         if let outlet {
+            try await outlet.checkPointer(for: version)
             // The app may have cancelled the version in the meantime. From now on it cannot.
             guard try await store.sets.note(mayBeShown: true, version.id) else { return }
             try await outlet.point(to: version)

@@ -1,6 +1,7 @@
 import Base
 import Core
 import Files
+import Glibc
 import Store
 import Transfers
 
@@ -58,7 +59,8 @@ extension Service {
         }
     }
 
-    /// Performs one step. A failed one is repeated after a pause that grows, and given up after an hour.
+    /// Performs one step. A failed one is repeated after a pause that grows, and given up after an hour, or after seconds
+    /// at an obstacle.
     private func step(_ work: SetWork) async {
         do {
             switch work {
@@ -77,6 +79,16 @@ extension Service {
     }
 
     private static let mostAttempts = 24
+    private static let mostAttemptsAtObstacle = 3
+
+    /// Whether an entry of another program is in the way at the destination. A repetition alone does not help.
+    private static func isObstacle(_ error: any Error) -> Bool {
+        switch error {
+        case is SetFolderFault: true
+        case let error as SystemError: [ELOOP, ENOTDIR, EISDIR, EEXIST].contains(error.errno)
+        default: false
+        }
+    }
 
     private func postpone(_ work: SetWork, after error: any Error) async throws {
         guard Store.Obstacle(error) == nil else {
@@ -88,7 +100,8 @@ extension Service {
             case .version(let id): try await store.sets.standing(of: id)?.attempts ?? 0
             }
         log.warning("a step on a set failed", ("work", "\(work)"), ("attempts", attempts + 1), ("error", "\(error)"))
-        if attempts + 1 >= Self.mostAttempts, try await giveUp(work, after: error) { return }
+        let most = Self.isObstacle(error) ? Self.mostAttemptsAtObstacle : Self.mostAttempts
+        if attempts + 1 >= most, try await giveUp(work, after: error) { return }
         let pause = min(Duration.seconds(300), .seconds(1 << min(attempts, 9)))
         try await postpone(work, until: clock.now + pause, isFailure: true)
     }
@@ -151,7 +164,8 @@ extension Service {
             outlet.handle(try await store.sets.endSwitch(of: id, to: version.id, at: clock.now))
         }
         try await destination?.sweep(keeping: try await store.sets.livingVersions(of: id))
-        outlet.handle(try await store.sets.retire(id, but: setReaders.held, at: clock.now))
+        let open = setReaders.held.union(nodes.openVersions)
+        outlet.handle(try await store.sets.retire(id, but: open, at: clock.now))
     }
 
     /// Rows that one commit removes.

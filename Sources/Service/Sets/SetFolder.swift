@@ -63,7 +63,7 @@ struct SetFolder: Sendable {
         try await disk.run { () throws(SystemError) in
             guard let top = try OpenFolder.open(root: root, path: path, creates: creates) else { return nil }
             func folder(_ name: String, in parent: OpenFolder) throws(SystemError) -> OpenFolder? {
-                try creates ? parent.makeFolder(name) : parent.folder(name)
+                try creates ? parent.makeFolder(name, durably: true) : parent.folder(name)
             }
             let base = if let cache { try folder(cache.folder, in: top) } else { Optional(top) }
             guard let base, let area = try folder(".versions", in: base) else { return nil }
@@ -74,11 +74,9 @@ struct SetFolder: Sendable {
     }
 
     /// The folder of the repository and the ref of the current version, below ``path``.
-    ///
-    /// - SeeAlso: `repo_folder_name` of huggingface_hub.
     private var cache: (folder: String, revision: String, ref: String)? {
         guard case .hfCache(let repository, let type, let revision) = layout else { return nil }
-        let folder = "\(type.rawValue)s--\(repository.replacing("/", with: "--"))"
+        let folder = type.folder(of: repository)
         return (folder, revision, "\(folder)/refs/\(revision)")
     }
 
@@ -263,15 +261,31 @@ struct SetFolder: Sendable {
             try await publish(try await survey(refs).folders, of: refs)
         } else {
             let isSet = try await disk.run { () throws(SystemError) in
-                if places.base.contains("current"), try places.base.symbolicLink("current") == nil { return false }
+                guard try Self.canPoint(in: places.base) else { return false }
                 try places.base.setSymbolicLink(
                     "current", to: ".versions/\(name)", through: places.area, Self.newName(Self.temporary))
                 return true
             }
-            guard isSet else { throw SetFolderFault.currentIsNoLink("\(path)/current") }
+            guard isSet else { throw obstacle }
         }
         try await disk.run { () throws(SystemError) in try places.base.sync() }
     }
+
+    /// Checks that the link to the current version can be set.
+    ///
+    /// - Throws: ``SetFolderFault/currentIsNoLink(_:)``.
+    func checkPointer() async throws {
+        guard cache == nil, let places = try await open(creates: false) else { return }
+        let canPoint = try await disk.run { () throws(SystemError) in try Self.canPoint(in: places.base) }
+        guard canPoint else { throw obstacle }
+    }
+
+    private static func canPoint(in base: OpenFolder) throws(SystemError) -> Bool {
+        guard base.contains("current") else { return true }
+        return try base.symbolicLink("current") != nil
+    }
+
+    private var obstacle: SetFolderFault { .currentIsNoLink("\(path)/current") }
 
     // MARK: Removing
 

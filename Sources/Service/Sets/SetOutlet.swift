@@ -98,6 +98,14 @@ struct SetOutlet: Sendable {
         }
     }
 
+    /// Checks that nothing of another program is in the place of the readers' link.
+    ///
+    /// - Throws: ``SetFolderFault/currentIsNoLink(_:)``.
+    func checkPointer(for version: SetVersionRecord) async throws {
+        guard case .folder(let root, let path) = place else { return }
+        try await folder(root, path, version).checkPointer()
+    }
+
     /// Shows the version to readers of the destination.
     func point(to version: SetVersionRecord) async throws {
         switch place {

@@ -79,8 +79,9 @@ extension Service {
         else {
             _ = try await command(.cancel(reason: nil), task: task.id)
             return .notResumable(
-                reason:
-                    "There is no resume point: the origin sent no strong validator, or no bytes.")
+                reason: stopped.progress?.hasPassedBytes == true
+                    ? "The bytes are those of another task now, which waited for the same response."
+                    : "There is no resume point: the origin sent no strong validator, or no bytes.")
         }
         let nonce = RandomBytes.make(16)
         outlet.handle(

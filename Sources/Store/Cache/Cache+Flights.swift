@@ -237,15 +237,24 @@ extension Store.Cache {
         return true
     }
 
-    /// Passes on the place of a leader that is completed, and whose transfer has ended since.
-    func handOverFlight(led settlement: Settlement, _ transaction: Transaction) throws {
-        let led = try transaction.db.first(
-            """
-            SELECT id, selector, leader, result, is_reusable FROM flight WHERE leader = ?1 \
-            AND NOT EXISTS (SELECT 1 FROM live WHERE task = ?1)
-            """, settlement.task.rawValue
+    /// Passes on the place of a task, if it leads a flight, that is completed or whose session was deleted.
+    ///
+    /// - Parameters:
+    ///   - progress: The bytes that the next leader may continue with.
+    ///   - isWriting: Whether the transfer is still to be stopped. Its last settlement passes the place on then.
+    /// - Returns: Whether the bytes are another task's now, or will be.
+    @discardableResult
+    func handOverFlight(
+        ledBy task: TaskID, _ progress: TaskProgress?, isWriting: Bool = false, _ transaction: Transaction
+    ) throws -> Bool {
+        let db = transaction.db
+        let led = try db.first(
+            "SELECT id, selector, leader, result, is_reusable FROM flight WHERE leader = ?1", task.rawValue
         ) { Flight($0) }
-        if let led { _ = try handOver(led, of: settlement.task, settlement.progress, transaction) }
+        guard let led else { return false }
+        if isWriting, try firstFollower(of: led, transaction) != nil { return true }
+        try db.execute("UPDATE live SET flight = NULL WHERE task = ?1", task.rawValue)
+        return try handOver(led, of: task, progress, transaction)
     }
 
     /// Releases the followers that may only reuse what RFC 9111 allows.

@@ -163,7 +163,7 @@ extension Store.Cache {
             leads = true
         }
         // A weak validator says that the meaning is the same, not that the bytes are: too little for a file of a set.
-        if case .revalidate = decision, live.setFetch == nil || found?.cached.hasStrongTag == true {
+        if case .revalidate = decision, live.setFetch == nil || found?.cached.hasStrongValidator == true {
             return .load(confirming: found, leads: leads)
         }
         return .load(confirming: nil, leads: leads)

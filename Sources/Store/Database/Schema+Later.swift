@@ -396,4 +396,23 @@ extension Schema {
             PRIMARY KEY (app, session)
         ) STRICT, WITHOUT ROWID;
         """
+
+    /// `file_set.place` of a repository in the cache of huggingface_hub is its folder: `hf-cache/ROOT/PATH/TYPE/ORG/NAME`
+    /// becomes `root/ROOT/PATH/TYPEs--ORG--NAME`. The first statement joins organization and name. `rtrim` removes the
+    /// last part of a place, because its characters are all of the place's but the slash.
+    ///
+    /// Small contents are found by their digests, too.
+    static let version22: StaticString = """
+        CREATE INDEX content_small ON content (app, digest) WHERE bytes IS NOT NULL;
+        CREATE INDEX cached_small ON cached (app, digest) WHERE bytes IS NOT NULL;
+
+        UPDATE file_set SET place = rtrim(rtrim(place, replace(place, '/', '')), '/') || '--' || \
+            substr(place, length(rtrim(place, replace(place, '/', ''))) + 1) WHERE place LIKE 'hf-cache/%' AND \
+            (rtrim(rtrim(rtrim(place, replace(place, '/', '')), '/'), replace(place, '/', '')) LIKE '%/model/' OR \
+            rtrim(rtrim(rtrim(place, replace(place, '/', '')), '/'), replace(place, '/', '')) LIKE '%/dataset/' OR \
+            rtrim(rtrim(rtrim(place, replace(place, '/', '')), '/'), replace(place, '/', '')) LIKE '%/space/');
+        UPDATE file_set SET place = 'root/' || \
+            substr(rtrim(rtrim(place, replace(place, '/', '')), '/'), length('hf-cache/') + 1) || 's--' || \
+            substr(place, length(rtrim(place, replace(place, '/', ''))) + 1) WHERE place LIKE 'hf-cache/%';
+        """
 }

@@ -6,6 +6,8 @@ import SQL
 struct SetFileResponse: Shape {
     var entityTag: String?
     var lastModified: String?
+    /// Whether the date is a strong validator, and the response has no tag.
+    var hasStrongDate = false
     var mimeType: String?
     var fetchedAt = Timestamp(milliseconds: 0)
 
@@ -14,16 +16,48 @@ struct SetFileResponse: Shape {
     mutating func visit(_ members: inout some MemberVisitor) {
         members.optional("entityTag", &entityTag)
         members.optional("lastModified", &lastModified)
+        members.sparse("hasStrongDate", &hasStrongDate, unless: false)
         members.optional("mimeType", &mimeType)
         members.member("fetchedAt", &fetchedAt)
+    }
+
+    /// - Parameter result: Of the task that fetched the file.
+    init(_ result: TaskResult, at now: Timestamp) {
+        let headers = result.response?.headers ?? HTTPFields()
+        entityTag = headers.single("ETag")
+        lastModified = headers.single("Last-Modified")
+        mimeType = result.response?.mimeType
+        fetchedAt = now
+        // The Date of a stored response may be that of a 304, which came later than the bytes.
+        let isOwn = result.cacheStatus == nil || result.cacheStatus == .stored
+        if isOwn, !headers.contains("ETag"), let receivedAt = result.progress.transactions.last?.responseStartDate {
+            hasStrongDate = headers.hasStrongDate(receivedAt: receivedAt)
+        }
+    }
+
+    var validator: SetFileValidator? {
+        if let entityTag, entityTag.isStrongEntityTag { return SetFileValidator(entityTag: entityTag) }
+        return hasStrongDate ? lastModified.map { SetFileValidator(lastModified: $0) } : nil
+    }
+}
+
+/// A strong validator of a file in a kept version, for the origin to confirm: the tag, or else the date.
+package struct SetFileValidator: Hashable, Sendable {
+    package var entityTag: String?
+    package var lastModified: String?
+
+    /// Whether a task sends this validator.
+    fileprivate func isSent(by task: TaskSpecification) -> Bool {
+        func isSame(_ own: String?, _ sent: String?) -> Bool { (own ?? "").utf8.elementsEqual((sent ?? "").utf8) }
+        return isSame(entityTag, task.ifNoneMatch) && isSame(lastModified, task.ifModifiedSince)
     }
 }
 
 /// A listed file that no earlier version has, for which a task is to be created.
 package struct WantedSetFile: Sendable {
     package let file: SetFile
-    /// The strong entity tag of the same file in a kept version, for the origin to confirm.
-    package let entityTag: String?
+    /// That of the same file in a kept version.
+    package let validator: SetFileValidator?
 }
 
 extension Store.Sets {
@@ -52,17 +86,18 @@ extension Store.Sets {
             guard let app = listed.first?.app else { return ([], 0) }
             let known = try self.known(files, of: app, db)
             let rest = zip(files, known).filter { $1 == nil }.map(\.0)
-            let tags = revalidates ? try self.keptTags(of: rest.map(\.path), in: version, db) : rest.map { _ in nil }
+            let validators =
+                revalidates ? try self.validators(of: rest.map(\.path), in: version, db) : rest.map { _ in nil }
             for case (let file, let bytes?) in zip(files, known) {
                 let fetch = SetFetch(version: version, path: file.path, length: file.length)
                 try self.keep(bytes, at: file.path, fetch, app, isReused: true, transaction)
             }
-            return (zip(rest, tags).map(WantedSetFile.init), files.count - rest.count)
+            return (zip(rest, validators).map(WantedSetFile.init), files.count - rest.count)
         }
         return (wanted, reused, aftermath)
     }
 
-    /// The bytes that an app has of listed files: those of a kept file of any set, or of a large content.
+    /// The bytes that an app has of listed files: those of a kept file of any set, of a content, or of the cache.
     private func known(_ files: [SetFile], of app: AppID, _ db: Connection) throws -> [SetFileBytes?] {
         let found = try db.allOfEach(
             """
@@ -73,7 +108,11 @@ extension Store.Sets {
             UNION ALL SELECT length, 'sha-256', digest, NULL, NULL, file, object \
             FROM content WHERE app = ?1 AND digest = ?3 AND (file IS NOT NULL OR object IS NOT NULL) \
             UNION ALL SELECT length, 'sha-256', digest, NULL, NULL, file, object \
-            FROM cached WHERE app = ?1 AND digest = ?3 AND (file IS NOT NULL OR object IS NOT NULL) LIMIT 1
+            FROM cached WHERE app = ?1 AND digest = ?3 AND (file IS NOT NULL OR object IS NOT NULL) \
+            UNION ALL SELECT length, 'sha-256', digest, NULL, bytes, NULL, NULL \
+            FROM content WHERE app = ?1 AND digest = ?3 AND bytes IS NOT NULL \
+            UNION ALL SELECT length, 'sha-256', digest, NULL, bytes, NULL, NULL \
+            FROM cached WHERE app = ?1 AND digest = ?3 AND bytes IS NOT NULL LIMIT 1
             """,
             files.map { file in
                 let digest = file.expectedDigest
@@ -85,29 +124,31 @@ extension Store.Sets {
         }
     }
 
-    /// The strong tags of the files with the same paths and requests in the newest kept version.
-    private func keptTags(of paths: [String], in version: SetVersionID, _ db: Connection) throws -> [String?] {
-        try predecessors(of: paths, in: version, withBytes: false, db).map { $0?.entityTag }
+    /// The strong validators of the files with the same paths and requests in the newest kept version.
+    private func validators(
+        of paths: [String], in version: SetVersionID, _ db: Connection
+    ) throws -> [SetFileValidator?] {
+        try predecessors(of: paths, in: version, withBytes: false, db).map { $0?.validator }
     }
 
     /// The kept file that the origin confirmed to a task; `nil` if the newest kept version has another one by now.
     private func confirmedFile(_ path: String, _ live: LiveTask, _ fetch: SetFetch, _ db: Connection) throws
         -> SetFileBytes?
     {
-        guard let sent = try store.tasks.read(live.id, db)?.specification.ifNoneMatch,
+        guard let task = try store.tasks.read(live.id, db)?.specification,
             let kept = try predecessors(of: [path], in: fetch.version, withBytes: true, db)[0],
-            kept.entityTag.utf8.elementsEqual(sent.utf8)
+            kept.validator.isSent(by: task)
         else { return nil }
         return kept.bytes
     }
 
     /// For each path of a version the file of the newest published version of the set that the origin can confirm: by
-    /// the same request, with a strong tag.
+    /// the same request, with a strong validator.
     ///
     /// - Parameter withBytes: Whether small files come with their bytes, which need memory for each path.
     private func predecessors(
         of paths: [String], in version: SetVersionID, withBytes: Bool, _ db: Connection
-    ) throws -> [(bytes: SetFileBytes, entityTag: String)?] {
+    ) throws -> [(bytes: SetFileBytes, validator: SetFileValidator)?] {
         try db.allOfEach(
             """
             SELECT old.length, old.algorithm, old.digest, old.response_document, old.file, old.object, \
@@ -117,17 +158,17 @@ extension Store.Sets {
             JOIN set_file old ON old.version = v.id AND old.path = new.path AND old.state = 'kept' \
             WHERE new.version = ?1 AND new.path = ?2 ORDER BY v.id DESC LIMIT 1
             """, paths.map { [version.rawValue, $0, withBytes] }
-        ) { row -> (bytes: SetFileBytes, entityTag: String)? in
+        ) { row -> (bytes: SetFileBytes, validator: SetFileValidator)? in
             func file(_ column: Row.Column, _ version: Row.Column) throws -> SetFile {
                 let context = SetVersionDocument.context(row.text(version))
                 return try self.documents.decode(SetFile.self, row.blob(column), sealedAs: context)
             }
             let bytes = try SetFileBytes(row)
             let response = try bytes.response.map { try self.documents.decode(SetFileResponse.self, $0) }
-            guard let tag = response?.entityTag, tag.isStrongEntityTag,
+            guard let validator = response?.validator,
                 try file("old_document", "old_version").request == file("new_document", "new_version").request
             else { return nil }
-            return (bytes, tag)
+            return (bytes, validator)
         }.map { $0.first ?? nil }
     }
 
@@ -179,11 +220,7 @@ extension Store.Sets {
         switch outcome {
         case .succeeded:
             guard let content, let place else { fallthrough }
-            var response = SetFileResponse()
-            response.entityTag = result.response?.headers.single("ETag")
-            response.lastModified = result.response?.headers.single("Last-Modified")
-            response.mimeType = result.response?.mimeType
-            response.fetchedAt = transaction.now
+            let response = SetFileResponse(result, at: transaction.now)
             let bytes = SetFileBytes(
                 length: content.length, digest: content.digest, response: documents.encode(response), place: place)
             let isReused = result.cacheStatus == .hit || result.cacheStatus == .revalidated

@@ -132,7 +132,7 @@ extension Store.Sets {
         for (path, found) in zip(paths, taken) {
             if let other = found.first { throw SetPathCollision(path: path, other: other) }
         }
-        let folders = paths.flatMap { path in path.folders.map { (folder: $0, path: path) } }
+        let folders = paths.flatMap { path in SetPlace.ancestors(of: path).map { (folder: $0, path: path) } }
         let files = try db.allOfEach(
             "SELECT path FROM set_file WHERE version = ?1 AND path = ?2", folders.map { [version.rawValue, $0.folder] }
         ) { $0.text(0) }
@@ -341,13 +341,6 @@ extension Store.Sets {
 /// The state of a file at rest.
 enum SetFileState: String, CaseIterable {
     case listed, fetching, kept, failed
-}
-
-extension String {
-    /// The folders above a relative path: `a` and `a/b` for `a/b/c`.
-    fileprivate var folders: [String] {
-        utf8.indices.filter { utf8[$0] == UInt8(ascii: "/") }.map { String(self[..<$0]) }
-    }
 }
 
 extension Int64 {

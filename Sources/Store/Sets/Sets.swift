@@ -63,12 +63,41 @@ extension Store.Sets {
         if configuration.layout == .hfCache, configuration.destination?.root == nil {
             throw DomainError.setLayoutNeedsFolder
         }
-        if let place = configuration.place, try isTaken(place, but: set, db) { throw DomainError.setDestinationTaken }
+        // Those of the sets that share a cache of huggingface_hub are below it.
+        if let folder = configuration.folder,
+            try neighbours(of: folder, orBelow: configuration.layout == .versions, but: set, db).contains(0)
+        {
+            throw DomainError.setDestinationTaken
+        }
     }
 
-    private func isTaken(_ place: String, but set: SetID?, _ db: Connection) throws -> Bool {
-        try db.exists(
-            "SELECT 1 FROM file_set WHERE place = ?1 AND forgotten = 0 AND id <> ?2", place, set?.rawValue ?? 0)
+    /// The other sets whose places are equal to a folder, above it or below it, as values of ``Forgotten``: 0 for a set
+    /// that is not deleted.
+    private func neighbours(
+        of folder: String, orBelow: Bool = true, but set: SetID?, _ db: Connection
+    ) throws -> [Int64] {
+        let (own, places) = (set?.rawValue ?? 0, SetPlace.ancestors(of: folder) + [folder])
+        let above = try db.allOfEach(
+            "SELECT forgotten FROM file_set WHERE place = ?1 AND id <> ?2", places.map { [$0, own] }
+        ) { $0.integer(0) }
+        guard orBelow else { return Array(above.joined()) }
+        let below = try db.all(
+            "SELECT forgotten FROM file_set WHERE place > ?1 || '/' AND place < ?1 || '0' AND id <> ?2", folder, own
+        ) { $0.integer(0) }
+        return above.joined() + below
+    }
+
+    /// - Throws: ``DomainError/destinationOfSet(index:)`` if a task would write among the published files of a set.
+    func checkDestinations(of tasks: [NewTask], _ db: Connection) throws {
+        let owners = tasks.enumerated().flatMap { index, task in
+            SetPlace.owners(of: task.specification.place ?? "").map { (index: index, place: $0) }
+        }
+        let found = try db.allOfEach(
+            "SELECT id FROM file_set WHERE place = ?1 AND forgotten = 0 LIMIT 1", owners.map { [$0.place] }
+        ) { $0.integer(0) }
+        for (owner, sets) in zip(owners, found) where !sets.isEmpty {
+            throw DomainError.destinationOfSet(index: owner.index)
+        }
     }
 
     /// Reserves the folder of a repository in the cache of huggingface_hub: its blobs are removed with their last version.
@@ -76,7 +105,7 @@ extension Store.Sets {
     /// - Throws: ``DomainError/setRepositoryTaken``.
     func reserve(_ source: SetSource, for set: SetRecord, _ db: Connection) throws {
         guard let place = set.configuration.place(of: source) else { return }
-        if try isTaken(place, but: set.id, db) { throw DomainError.setRepositoryTaken }
+        if try neighbours(of: place, but: set.id, db).contains(0) { throw DomainError.setRepositoryTaken }
         try db.execute(
             "UPDATE file_set SET place = ?2 WHERE id = ?1 AND place IS NULL", set.id.rawValue, place)
         let isOwn = try db.exists("SELECT 1 FROM file_set WHERE id = ?1 AND place = ?2", set.id.rawValue, place)
@@ -86,11 +115,9 @@ extension Store.Sets {
     /// Whether the files of a deleted set still have to be removed from the destination of this one.
     package func isOccupied(_ set: SetID) async throws -> Bool {
         try await database.read { db in
-            try db.exists(
-                """
-                SELECT 1 FROM file_set own JOIN file_set other ON other.place = own.place AND other.forgotten > 0 \
-                AND other.id <> own.id WHERE own.id = ?1
-                """, set.rawValue)
+            let found = try db.value("SELECT place FROM file_set WHERE id = ?1", set.rawValue) { $0.textOrNil("place") }
+            guard case let place?? = found else { return false }
+            return try self.neighbours(of: place, but: set, db).contains { $0 > 0 }
         }
     }
 

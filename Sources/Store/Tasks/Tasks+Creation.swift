@@ -9,7 +9,7 @@ extension Store.Tasks {
     ///
     /// - Throws: ``DomainError/sessionInvalidated``, ``DomainError/clientTaskConflict(index:)``,
     ///   ``DomainError/tooManyTasks(limit:index:)``, ``DomainError/storedBytesExceeded(index:)``,
-    ///   ``DomainError/bodyNotFound(index:)``.
+    ///   ``DomainError/bodyNotFound(index:)``, ``DomainError/destinationOfSet(index:)``.
     package func create(
         _ tasks: [NewTask], in id: SessionID, limit: Int64, storedLimit: Int64 = .max, at now: Timestamp,
         recording: Recording<[CreatedTask]>? = nil
@@ -26,6 +26,7 @@ extension Store.Tasks {
     ) throws -> [CreatedTask] {
         let session = try transaction.session(id)
         guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
+        try store.sets.checkDestinations(of: tasks, transaction.db)
         var (unfinished, storedBefore) = try usage(of: session.app, transaction.db)
         var batch = try batch(of: tasks, in: id, transaction.db)
         var created: [CreatedTask] = []

@@ -102,8 +102,9 @@ extension Store.Tasks {
         try store.files.note(places, transaction)
         try store.cache.note(landings, transaction)
         for settlement in settlements {
-            guard let live = try transaction.live(settlement.task), isHeld(live) else {
-                try discard(settlement, transaction)
+            let found = try transaction.live(settlement.task)
+            guard let live = found, isHeld(live) else {
+                try discard(settlement, isOfAnotherNode: found != nil, transaction)
                 continue
             }
             let session = try transaction.session(live.session)
@@ -133,10 +134,12 @@ extension Store.Tasks {
     }
 
     /// Removes what a settlement without a task of this node leaves: content, object and partial file.
-    private func discard(_ settlement: Settlement, _ transaction: Transaction) throws {
+    private func discard(_ settlement: Settlement, isOfAnotherNode: Bool, _ transaction: Transaction) throws {
         transaction.aftermath.filesToRemove += settlement.files
         if let object = settlement.object { try store.files.discard(object: object, transaction) }
-        if settlement.isLast { try store.cache.handOverFlight(led: settlement, transaction) }
+        if settlement.isLast, !isOfAnotherNode {
+            try store.cache.handOverFlight(ledBy: settlement.task, settlement.progress, transaction)
+        }
         let partial = Self.partialFile(settlement.task)
         if settlement.isLast, try !isKept(partial, but: settlement.task, transaction.db) {
             transaction.aftermath.filesToRemove.append(partial)

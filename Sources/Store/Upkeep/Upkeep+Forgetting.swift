@@ -115,13 +115,23 @@ extension Store.Upkeep {
     /// Removes a task with all of its rows except its events.
     func remove(task id: Int64, _ transaction: Transaction) throws {
         let db = transaction.db
-        let live = try db.first("DELETE FROM live WHERE task = ?1 RETURNING body, progress_document", id) { row in
-            (body: row.integerOrNil("body"), progress: row.blobOrNil("progress_document"))
+        let live = try db.first(
+            "DELETE FROM live WHERE task = ?1 RETURNING body, progress_document, flight, stage", id
+        ) { row in
+            (
+                body: row.integerOrNil("body"), progress: row.blobOrNil("progress_document"),
+                hasFlight: !row.isNull("flight"), isActive: try row.value("stage") == TaskLife.Phase.active
+            )
         }
         if let live {
             if let body = live.body { try store.files.release(body: body, transaction) }
             let progress = try live.progress.map { try documents.decode(TaskProgress.self, $0) }
-            for file in [Store.Tasks.partialFile(TaskID(id)), progress?.adoptedFile].compactMap({ $0 })
+            let isPassedOn =
+                try live.hasFlight
+                && store.cache.handOverFlight(ledBy: TaskID(id), progress, isWriting: live.isActive, transaction)
+            // The last settlement of the transfer passes the partial file on, or discards it.
+            let partial = isPassedOn && live.isActive ? nil : Store.Tasks.partialFile(TaskID(id))
+            for file in [partial, progress?.adoptedFile].compactMap({ $0 })
             where try !store.tasks.isKept(file, but: TaskID(id), db) {
                 try store.files.discard(file, on: progress?.node, transaction)
             }

@@ -268,7 +268,7 @@ struct Judge {
             return restart(cause: reason.rawValue)
         }
         if head.status == 304, let judgement = judgeConfirmation(head) { return judgement }
-        if head.status == 304, specification.ifNoneMatch != nil { return finish(.notModified) }
+        if head.status == 304, specification.isConditional { return finish(.notModified) }
         if verdict == .alreadyComplete, transfer.writesObject { return judgeContent(head) }
         if verdict == .alreadyComplete, let point = transfer.attempt.resuming {
             return finish(.succeeded, content: .existingFile(length: point.offset))

@@ -238,6 +238,9 @@ extension Transfer {
         if let tag = specification.ifNoneMatch, !headers.contains("If-None-Match") {
             headers.append("If-None-Match", tag)
         }
+        if let date = specification.ifModifiedSince, !headers.contains("If-Modified-Since") {
+            headers.append("If-Modified-Since", date)
+        }
         if let mediaType = body?.mediaType, !headers.contains("Content-Type") {
             headers.append("Content-Type", mediaType)
         }
