@@ -27,11 +27,11 @@ package final class Store: Sendable {
         /// The presence in a session, which the service keeps in memory.
         package var presence: @Sendable (SessionID) -> Presence
         /// The attempt in flight of a task, if this node transfers it.
-        package var attempt: @Sendable (TaskID) -> LiveState.Attempt?
+        package var attempt: @Sendable (TaskID) -> LiveState.CurrentAttempt?
 
         package init(
             contentRetention: Duration, unacknowledgedRetention: Duration, cacheCapacity: Int64 = 10 << 30,
-            attempt: @escaping @Sendable (TaskID) -> LiveState.Attempt? = { _ in nil },
+            attempt: @escaping @Sendable (TaskID) -> LiveState.CurrentAttempt? = { _ in nil },
             presence: @escaping @Sendable (SessionID) -> Presence
         ) {
             self.attempt = attempt

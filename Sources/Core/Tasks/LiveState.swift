@@ -36,7 +36,7 @@ package struct LiveState: Sendable {
     }
 
     /// The attempt in flight of a task.
-    package struct Attempt: Sendable {
+    package struct CurrentAttempt: Sendable {
         package var startedAt: Timestamp
         /// The offset at which its current request began.
         package var offset: Int64

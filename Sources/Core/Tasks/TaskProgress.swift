@@ -50,7 +50,7 @@ package struct TaskProgress: Shape {
     package init() {}
 
     /// Counts the attempt in flight of a task that ends before it.
-    package mutating func count(_ attempt: LiveState.Attempt, endedBy error: TaskError, at now: Timestamp) {
+    package mutating func count(_ attempt: LiveState.CurrentAttempt, endedBy error: TaskError, at now: Timestamp) {
         attempts.attempts += 1
         countOfBytesReceived = max(countOfBytesReceived, attempt.sample.received)
         countOfBytesSent = max(countOfBytesSent, attempt.sample.sent)

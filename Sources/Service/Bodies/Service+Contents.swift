@@ -19,7 +19,9 @@ extension Service {
     /// - Throws: ``DomainError/notFound`` if there is none yet; ``DomainError/contentExpired`` afterwards.
     package func content(of task: TaskRecord) async throws -> (record: ContentRecord, source: ContentSource) {
         let location = try await store.files.content(of: task.id)
-        guard !location.record.hasExpired(at: clock.now), let storage = location.storage else { throw DomainError.contentExpired }
+        guard !location.record.hasExpired(at: clock.now), let storage = location.storage else {
+            throw DomainError.contentExpired
+        }
         switch storage {
         case .bytes(let bytes): return (location.record, .here(.bytes(bytes)))
         case .objects(let objects): return (location.record, .bucket(objects))

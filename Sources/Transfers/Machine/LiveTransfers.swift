@@ -85,9 +85,9 @@ package struct LiveTransfers: Sendable {
     func answered(_ task: TaskID, _ response: TaskResponse) { entries.withLock { $0[task]?.response = response } }
 
     /// The attempt in flight of a task.
-    package func attempt(_ task: TaskID) -> LiveState.Attempt? {
+    package func attempt(_ task: TaskID) -> LiveState.CurrentAttempt? {
         guard let entry = entries.withLock({ $0[task] }) else { return nil }
-        return LiveState.Attempt(
+        return LiveState.CurrentAttempt(
             startedAt: entry.startedAt, offset: entry.offset, sample: sample(entry), response: entry.response)
     }
 

@@ -136,7 +136,8 @@ extension Transfer {
     /// The source to try next; nil if the attempt has tried all those whose origins are not paused.
     func nextSource(_ world: Surroundings) -> Int? {
         sourcesLeft.first { source in
-            sourceURL(source).map { world.pauses.until($0.origin, app: task.app.rawValue, at: world.now) == nil } ?? false
+            sourceURL(source).map { world.pauses.until($0.origin, app: task.app.rawValue, at: world.now) == nil }
+                ?? false
         }
     }
 
