@@ -118,7 +118,8 @@ import Testing
         try await ServedAPI.run { api async throws in
             try await api.session()
             _ = try await api.dev.post("/v1/sessions/s/invalidate-and-cancel")
-            let poll = try await api.dev.begin("GET", "/v1/sessions/s/events?after=1&wait=60")
+            let poll = try await api.dev.begin(
+                "GET", "/v1/sessions/s/events?after=1&wait=60", within: .seconds(30))
             try await eventually("the read attaches") {
                 try await api.dev.get("/v1/sessions/s").json["attachment"]["kind"].string == "wait"
             }
