@@ -27,10 +27,7 @@ extension Client {
         let length = try file.length()
         progress(0, length)
         guard length > Int64(Self.pieceLength) else {
-            let bytes = try file.read(at: 0, count: Int(length))
-            let body = try await Patience.insist(limit: 10) {
-                try await storeBody(Array(bytes), mediaType: mediaType)
-            }
+            let body = try await createBody(try file.read(at: 0, count: Int(length)), ["Content-Type": mediaType])
             progress(length, length)
             return body
         }
@@ -62,14 +59,19 @@ extension Client {
 
     /// Stores the first piece of a body, and announces the others.
     private func beginBody(_ file: borrowing LocalFile, mediaType: String, length: Int64) async throws -> String {
+        let headers = ["Content-Type": mediaType, "Upload-Complete": "?0", "Upload-Length": String(length)]
+        return try await createBody(try file.read(at: 0, count: Self.pieceLength), headers).id
+    }
+
+    /// Creates one body, however often the request has to be repeated.
+    private func createBody(_ bytes: Data, _ headers: [String: String]) async throws -> StoredBody {
         var request = try request(
             "POST", ["v1", "bodies"],
-            headers: ["Content-Type": mediaType, "Upload-Complete": "?0", "Upload-Length": String(length)])
-        request.httpBody = try file.read(at: 0, count: Self.pieceLength)
-        let first = request
-        let reply = try await Patience.insist(limit: 10) { try await answer(to: first) }
-        let body: StoredBody = try Self.read(Array(reply.body))
-        return body.id
+            headers: headers.merging(["Idempotency-Key": UUID().uuidString]) { own, _ in own })
+        request.httpBody = bytes
+        let creation = request
+        let reply = try await Patience.insist(limit: 10) { try await answer(to: creation) }
+        return try Self.read(Array(reply.body))
     }
 
     private func append(

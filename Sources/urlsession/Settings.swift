@@ -184,6 +184,8 @@ enum LocalFiles {
         }
         let parent = open(path + "/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { if parent >= 0 { close(parent) } }
+        // A folder that may be written but not read cannot be synced.
+        if parent < 0, errno == EACCES { return }
         // Some file systems sync folders themselves and return EINVAL.
         guard parent >= 0, fsync(parent) == 0 || errno == EINVAL else {
             throw Failure("\(path): \(String(cString: strerror(errno)))")

@@ -178,6 +178,22 @@ struct DownloadTests {
     }
 
     @Test
+    func `The bytes of every attempt count, also of the one that is cancelled`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let resource = Resource(.generated(seed: 1, length: 1 << 20))
+            stage.origin.serve(
+                "/a", resource, turns: [[.cut(after: 300_000)], [.holdBody(after: 200_000, Gate())]])
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await eventually("the second attempt") { stage.origin.requests("/a").count == 2 }
+            try await stage.received(200_000, of: task)
+            let result = try #require(try await stage.service.command(.cancel(reason: nil), task: task.id).result)
+            #expect(result.progress.countOfBytesReceived == 500_000)
+            #expect(try await stage.service.session("s", app: stage.app).countOfBytesReceived == 500_000)
+        }
+    }
+
+    @Test
     func `Suspension keeps the bytes, and resumption continues from them`() async throws {
         try await ServiceStage.run { stage in
             let session = try await stage.session()

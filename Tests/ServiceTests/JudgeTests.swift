@@ -465,6 +465,10 @@ struct JudgeTests {
         }
         #expect(dated.ownHeaders.contains("If-Modified-Since"))
         #expect(try finished(judge(dated, result(.complete, 304, [], .none)).0).0 == .notModified)
+        let older = [("Last-Modified", "Mon, 30 Nov 2026 00:00:00 GMT")]
+        guard case .send(.unconditional) = judge(dated, result(.complete, 304, older, .none)).0 else {
+            throw Unexpected()
+        }
         #expect(try finished(judge(try transfer(), result(.complete, 304, [], .none)).0).0 == .httpError)
         let lying = result(.complete, 200, [("Content-Length", "1"), ("Content-Length", "2")])
         #expect(try finished(judge(try transfer(), lying).0).1.error?.code == .cannotParseResponse)

@@ -468,7 +468,7 @@ struct TransferTests {
         _ = Self.feed(&transfer, .authorized(Access.Found()))
         let gone = Self.result(.complete, Self.head(404), .notADownload(status: 404), .memory([1]))
         let last = transfer.handle(.ended(exchange, gone), in: Self.world())
-        #expect(last.map(\.word) == ["pause", "tell", "note", "settle"])
+        #expect(last.map(\.word) == ["tell", "note", "settle"], "the pause has begun")
         guard case .settle(let settlement)? = last.last, case .retry(_, _, let progress) = settlement.verdict
         else { throw Unexpected() }
         #expect(progress.attempts.attempts == 1 && progress.lastAttempt?.statusCode == 503)
@@ -499,6 +499,23 @@ struct TransferTests {
             case .retry(let at, false, let progress) = settlement.verdict
         else { throw Unexpected() }
         #expect(at == Self.now + .seconds(50) && progress.attempts.attempts == 0)
+
+        var posted = try Self.transfer(kind: .upload, body: BodyLocation(storage: .bytes([1]), length: 1, digest: "")) {
+            $0.request.method = "POST"
+        }
+        _ = Self.feed(&posted, .begin, .authorized(Access.Found()))
+        posted.attempt.upload = nil
+        var seen = Self.result(.complete, Self.head(303, [("Location", "https://b.example/x")]))
+        seen.metrics.countOfRequestBodyBytesSent = 1
+        let followed = posted.handle(.ended(ExchangeID(rawValue: 9), seen), in: world)
+        #expect(followed.map(\.word) == ["authorize"], "the upload is not repeated")
+
+        var waiting = try Self.transfer { $0.mirrors = ["https://b.example/x"] }
+        _ = Self.feed(&waiting, .begin, .authorized(Access.Found()))
+        let gone = Self.result(.complete, Self.head(404), .notADownload(status: 404), .memory([1]))
+        guard case .settle(let wait)? = waiting.handle(.ended(ExchangeID(rawValue: 9), gone), in: world).last,
+            case .retry(Self.now + .seconds(50), false, _) = wait.verdict
+        else { throw Unexpected() }
 
         var mirrored = try Self.transfer { $0.mirrors = ["https://b.example/x", "https://c.example/x"] }
         _ = Self.feed(&mirrored, .begin, .authorized(Access.Found()))

@@ -40,15 +40,24 @@ package struct LiveState: Sendable {
         package var startedAt: Timestamp
         /// The offset at which its current request began.
         package var offset: Int64
+        /// Bytes of an upload that the server had received before.
+        package var sentBefore: Int64
         package var sample: Sample
         package var response: TaskResponse?
 
-        package init(startedAt: Timestamp, offset: Int64, sample: Sample, response: TaskResponse?) {
+        package init(
+            startedAt: Timestamp, offset: Int64, sentBefore: Int64, sample: Sample, response: TaskResponse?
+        ) {
             self.startedAt = startedAt
             self.offset = offset
+            self.sentBefore = sentBefore
             self.sample = sample
             self.response = response
         }
+
+        /// The bytes that its current request has received.
+        package var received: Int64 { max(0, sample.received - offset) }
+        package var sent: Int64 { max(0, sample.sent - sentBefore) }
     }
 
     package var sample: Sample?

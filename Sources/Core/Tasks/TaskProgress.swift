@@ -52,8 +52,11 @@ package struct TaskProgress: Shape {
     /// Counts the attempt in flight of a task that ends before it.
     package mutating func count(_ attempt: LiveState.CurrentAttempt, endedBy error: TaskError, at now: Timestamp) {
         attempts.attempts += 1
-        countOfBytesReceived = max(countOfBytesReceived, attempt.sample.received)
-        countOfBytesSent = max(countOfBytesSent, attempt.sample.sent)
+        // The progress counts the bytes of ended connections of segments already.
+        countOfBytesReceived =
+            kept.segments == nil
+            ? countOfBytesReceived + attempt.received : max(countOfBytesReceived, attempt.sample.received)
+        countOfBytesSent = attempt.sentBefore > 0 ? attempt.sample.sent : countOfBytesSent + attempt.sent
         lastAttempt = AttemptRecord(
             number: attempts.attempts, startedAt: attempt.startedAt, endedAt: now, offset: attempt.offset,
             statusCode: attempt.response?.statusCode, error: error)

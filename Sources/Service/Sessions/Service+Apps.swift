@@ -38,7 +38,7 @@ extension Service {
     /// Cancels every task of the app and silences launches and fetches until ``activate(_:)``.
     package func forceQuit(_ id: AppID, ifRevision revision: Int64? = nil) async throws -> AppRecord {
         let app = try await change(id, isForceQuit: true, ifRevision: revision)
-        try await carryOutCancellations(of: id)
+        try await carryOutCancellation(of: id)
         return app
     }
 

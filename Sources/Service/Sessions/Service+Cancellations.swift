@@ -8,10 +8,13 @@ extension Service {
     /// Milliseconds until a failed cancellation is repeated.
     private static let pause: Int64 = 5000
 
-    /// Carries out the stored cancellations of an app. After a failure, ``continueCancellations()`` repeats them.
-    func carryOutCancellations(of app: AppID) async throws {
+    /// Carries out the stored cancellation of a session, or of an app. After a failure, ``continueCancellations()``
+    /// repeats it.
+    func carryOutCancellation(of app: AppID, _ session: SessionID? = nil) async throws {
         do {
-            for cancellation in try await store.tasks.cancellations(of: app) { try await carryOut(cancellation) }
+            for cancellation in try await store.tasks.cancellations(of: app) where cancellation.session == session {
+                try await carryOut(cancellation)
+            }
         } catch {
             unfinishedCancellations.ring()
             throw error
@@ -22,13 +25,17 @@ extension Service {
     func continueCancellations() async {
         while !Task.isCancelled {
             var next: Int64?
-            do {
-                for cancellation in try await store.tasks.cancellations() { try await carryOut(cancellation) }
-            } catch {
-                if Store.Obstacle(error) != .away {
-                    log.warning("tasks could not be cancelled", ("error", "\(error)"))
-                }
+            func note(_ error: any Error) {
+                if Store.Obstacle(error) != .away { log.warning("tasks could not be cancelled", ("error", "\(error)")) }
                 next = clock.monotonic() + Self.pause
+            }
+            do {
+                // The failure of one delays no other.
+                for cancellation in try await store.tasks.cancellations() {
+                    do { try await carryOut(cancellation) } catch { note(error) }
+                }
+            } catch {
+                note(error)
             }
             await unfinishedCancellations.wait(until: next)
         }

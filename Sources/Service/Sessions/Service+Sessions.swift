@@ -64,7 +64,7 @@ extension Service {
         let (session, aftermath) = try await store.sessions.invalidate(
             id, cancelsTasks: true, ifRevision: revision, at: clock.now)
         outlet.handle(aftermath)
-        try await carryOutCancellations(of: session.app)
+        try await carryOutCancellation(of: session.app, id)
         return try await store.sessions.read(id)
     }
 

@@ -87,17 +87,15 @@ extension Store.Sets {
         return above.joined() + below
     }
 
-    /// - Throws: ``DomainError/destinationOfSet(index:)`` if a task would write among the published files of a set.
-    func checkDestinations(of tasks: [NewTask], _ db: Connection) throws {
+    /// The indexes of tasks that would write among the published files of a set.
+    func destinationsTaken(of tasks: [NewTask], _ db: Connection) throws -> Set<Int> {
         let owners = tasks.enumerated().flatMap { index, task in
             SetPlace.owners(of: task.specification.place ?? "").map { (index: index, place: $0) }
         }
         let found = try db.allOfEach(
             "SELECT id FROM file_set WHERE place = ?1 AND forgotten = 0 LIMIT 1", owners.map { [$0.place] }
         ) { $0.integer(0) }
-        for (owner, sets) in zip(owners, found) where !sets.isEmpty {
-            throw DomainError.destinationOfSet(index: owner.index)
-        }
+        return Set(zip(owners, found).filter { !$0.1.isEmpty }.map(\.0.index))
     }
 
     /// Reserves the folder of a repository in the cache of huggingface_hub: its blobs are removed with their last version.

@@ -26,7 +26,7 @@ extension Store.Tasks {
     ) throws -> [CreatedTask] {
         let session = try transaction.session(id)
         guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
-        try store.sets.checkDestinations(of: tasks, transaction.db)
+        let refused = try store.sets.destinationsTaken(of: tasks, transaction.db)
         var (unfinished, storedBefore) = try usage(of: session.app, transaction.db)
         var batch = try batch(of: tasks, in: id, transaction.db)
         var created: [CreatedTask] = []
@@ -35,6 +35,7 @@ extension Store.Tasks {
             let item = try create(task, index: index, in: session, &batch, transaction)
             created.append(item)
             guard !item.isExisting else { continue }
+            if refused.contains(index) { throw DomainError.destinationOfSet(index: index) }
             unfinished += 1
             // Includes the bodies of these tasks, without the bytes that their resume data kept.
             let stored = storedBefore + transaction.stored(of: session.app)

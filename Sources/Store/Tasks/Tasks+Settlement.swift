@@ -262,8 +262,8 @@ extension Store.Tasks {
             result.progress.count(attempt, endedBy: error, at: transaction.now)
             result.response = response ?? attempt.response
             let session = try transaction.session(live.session)
-            session.bytesReceived += max(0, attempt.sample.received - attempt.offset)
-            session.bytesSent += attempt.sample.sent
+            session.bytesReceived += attempt.received
+            session.bytesSent += attempt.sent
         }
         try complete(live, outcome, result, by: TaskLife.Event.end, content: nil, transaction)
         try transaction.flushCompleted()

@@ -268,7 +268,9 @@ struct Judge {
             return restart(cause: reason.rawValue)
         }
         if head.status == 304, let judgement = judgeConfirmation(head) { return judgement }
-        if head.status == 304, specification.isConditional { return finish(.notModified) }
+        if head.status == 304, specification.isConditional {
+            return confirmsDate(head) ? finish(.notModified) : .send(.unconditional)
+        }
         if verdict == .alreadyComplete, transfer.writesObject { return judgeContent(head) }
         if verdict == .alreadyComplete, let point = transfer.attempt.resuming {
             return finish(.succeeded, content: .existingFile(length: point.offset))
@@ -277,6 +279,16 @@ struct Judge {
         let isPart = transfer.segmented.map { !$0.plan.isComplete } ?? false
         if !isPart, transfer.accepts(result) { return judgeContent(head) }
         return judgeStatus(head)
+    }
+
+    /// Whether a 304 concerns the content with the date of the request. An origin that was rolled back has an older one,
+    /// for which `If-Modified-Since` is false as well.
+    private func confirmsDate(_ head: ResponseHead) -> Bool {
+        guard let date = specification.ifModifiedSince, transfer.request.headers.contains("If-Modified-Since") else {
+            return true
+        }
+        return !head.fields.contains("ETag")
+            && head.fields.values("Last-Modified").allSatisfy { $0.utf8.elementsEqual(date.utf8) }
     }
 
     private mutating func judgeRedirect(_ head: ResponseHead) -> Judgement? {

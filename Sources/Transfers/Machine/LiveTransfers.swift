@@ -88,7 +88,8 @@ package struct LiveTransfers: Sendable {
     package func attempt(_ task: TaskID) -> LiveState.CurrentAttempt? {
         guard let entry = entries.withLock({ $0[task] }) else { return nil }
         return LiveState.CurrentAttempt(
-            startedAt: entry.startedAt, offset: entry.offset, sample: sample(entry), response: entry.response)
+            startedAt: entry.startedAt, offset: entry.offset, sentBefore: entry.sentBefore, sample: sample(entry),
+            response: entry.response)
     }
 
     func finalizing(_ task: TaskID) { entries.withLock { $0[task]?.isFinalizing = true } }

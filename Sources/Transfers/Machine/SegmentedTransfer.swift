@@ -141,6 +141,13 @@ extension Transfer {
         }
     }
 
+    /// When a source that is left may be asked, if only the pauses of their origins prevent it.
+    func pauseOfSources(_ world: Surroundings) -> Timestamp? {
+        sourcesLeft.compactMap { source in
+            sourceURL(source).flatMap { world.pauses.until($0.origin, app: task.app.rawValue, at: world.now) }
+        }.min()
+    }
+
     /// The sources that the attempt has not tried.
     var sourcesLeft: [Int] {
         (0...specification.mirrors.count).filter { !attempt.askedSources.contains($0) && sourceURL($0) != nil }

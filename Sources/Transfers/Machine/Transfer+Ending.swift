@@ -16,6 +16,13 @@ extension Transfer {
         if mayTurn(after: result) {
             if let next = nextSource(world) { return effects + ask(source: next, after: result, world) }
             if let first = attempt.setback { return effects + judge(first, after: result, world) }
+            if let end = pauseOfSources(world), !Judge(self, result, at: world.now, jitter: 0, canAsk: false).mayRetry {
+                return effects
+                    + judge(result, world) { judge in
+                        judge.progress.record(judge.metrics())
+                        return .retry(at: end)
+                    }
+            }
         }
         guard comesInParts, result.outcome == .complete else { return effects + judge(result, world) }
         guard case .file = result.received else {
@@ -84,10 +91,11 @@ extension Transfer {
         _ first: Attempt.Setback, after last: ExchangeResult, _ world: Surroundings
     ) -> [Effect] {
         _ = count(last, world)
+        let effects = pause(after: last, world)
         attempt.setback = nil
         request = first.request
         attempt.access = attempt.accesses[request.url.origin] ?? attempt.access
-        return judge(first.result.digested(by: specification.digestsWanted), world, isRecorded: true)
+        return effects + judge(first.result.digested(by: specification.digestsWanted), world, isRecorded: true)
     }
 
     /// Handles the result of reading a content that one request has brought.
@@ -127,8 +135,8 @@ extension Transfer {
         var (judgement, progress) = (judging(&judge), judge.progress)
         // The response to an outdated request neither delays nor questions the task's new one.
         if stop == .outdated, !judgement.isInterruption { (judgement, progress) = (.interrupted, self.progress) }
-        // No request to an origin begins while it asks for none.
-        if case .send(.follow(let hop)) = judgement,
+        // No request to an origin begins while it asks for none, unless the one that led to it must not be repeated.
+        if case .send(.follow(let hop)) = judgement, isRepeatable,
             let end = world.pauses.until(hop.url.origin, app: task.app.rawValue, at: world.now)
         {
             judgement = .retry(at: end)
@@ -137,7 +145,7 @@ extension Transfer {
         settlement.credentialsKnown = credentialsKnown
         settlement.bytesReceived = segmented?.bytesReceived ?? result.bytesReceived
         settlement.bytesSent = result.bytesSent
-        var effects = segmented != nil || stop == .outdated ? [] : pause(after: result, world)
+        var effects = isRecorded || segmented != nil || stop == .outdated ? [] : pause(after: result, world)
         if case .failed(.egressDenied) = result.outcome {
             effects.append(.note(.egressDenied(host: request.url.host)))
         }
@@ -182,6 +190,12 @@ extension Transfer {
         return effects + [.settle(settlement)]
     }
 
+    /// Whether the task's request may be sent again at any time: it has no effect on its origin.
+    private var isRepeatable: Bool {
+        task.body == nil && RetryableRequest.isIdempotent(specification.request.method)
+            && configuration.retryPolicy.settings.maximumElapsedTime == nil
+    }
+
     private mutating func place(_ finish: Finish) -> [Effect] {
         stage = .finishing
         return [.finalize, .place(finish)]
@@ -203,6 +217,7 @@ extension Transfer {
             return [.authorize]
         case .unconditional:
             attempt.reuse?.stored = nil
+            request.headers.remove("If-Modified-Since")
             return start(world)
         case .repeated:
             attempt.repeats += 1

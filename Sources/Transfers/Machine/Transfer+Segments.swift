@@ -294,8 +294,14 @@ extension Transfer {
             return judge(last, world) { $0.restart(after: mismatch) }
         }
         // Without a digest no other source may complete the segments of a mirror.
-        if !specification.provesContent, isMirrorUseless(after: failure.result), let next = nextSource(world) {
-            return leaveMirror(of: segmented.plan.record.count, for: next)
+        if !specification.provesContent, isMirrorUseless(after: failure.result) {
+            if let next = nextSource(world) { return leaveMirror(of: segmented.plan.record.count, for: next) }
+            if let end = pauseOfSources(world) {
+                return judge(failure.result, world) { judge in
+                    segmented.store(in: &judge.progress)
+                    return .retry(at: end)
+                }
+            }
         }
         segmented.plan.endRests()
         (request.url, request.hops) = (failure.url, failure.hops)

@@ -143,7 +143,8 @@ struct Run {
     /// Whether a task of an earlier call has ended and is useless for this call.
     private func isOver(_ task: SessionTask) -> Bool {
         let isSaved = SaveLocation.saved(task) != nil || task.kind == .upload
-        return task.state == .completed && (task.outcome != .succeeded || task.hasLostContent || isSaved && !isOwn)
+        let isLost = task.hasLostContent && !(SaveLocation.saved(task).map(LocalFiles.exists) ?? false)
+        return task.state == .completed && (task.outcome != .succeeded || isLost || isSaved && !isOwn)
     }
 
     /// The task that this call or an equal one created after the ended ones.
