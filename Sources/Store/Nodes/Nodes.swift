@@ -210,9 +210,10 @@ extension Store.Nodes {
         try db.all("DELETE FROM node WHERE id <> ?1 AND lease_until <= now() RETURNING id", node) { $0.text("id") }
     }
 
-    /// The first start of the nodes that are alive; `nil` if the store is not shared.
+    /// The first start of the nodes that are alive and have described themselves; `nil` without any, such as with a store
+    /// that is not shared.
     package func firstStart() async throws -> Timestamp? {
-        try await list().lazy.filter(\.isAlive).map(\.profile.startedAt).min()
+        try await list().lazy.filter { $0.isAlive && $0.profile != NodeProfile() }.map(\.profile.startedAt).min()
     }
 
     /// The names of other nodes that are alive or not taken over yet.
