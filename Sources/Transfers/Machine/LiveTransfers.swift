@@ -8,7 +8,7 @@ package struct LiveTransfers: Sendable {
         var session: SessionID
         let startedAt: Timestamp
         var exchange: ExchangeID
-        var response: TaskResponse?
+        let arrival: Arrival
         var isFinalizing = false
         var offset: Int64
         /// Bytes of an upload that the server had received before this exchange.
@@ -45,15 +45,14 @@ package struct LiveTransfers: Sendable {
     }
 
     func began(
-        _ task: TaskID, session: SessionID, exchange: ExchangeID, offset: Int64, sentBefore: Int64 = 0,
-        stallInterval: Duration?
+        _ task: TaskID, session: SessionID, exchange: ExchangeID, arrival: Arrival, offset: Int64,
+        sentBefore: Int64 = 0, stallInterval: Duration?
     ) {
         let (now, start) = (clock.monotonic(), clock.now)
         entries.withLock {
             $0[task] = Entry(
-                session: session, startedAt: $0[task]?.startedAt ?? start, exchange: exchange, offset: offset,
-                sentBefore: sentBefore,
-                measured: (now, offset), stallInterval: stallInterval)
+                session: session, startedAt: $0[task]?.startedAt ?? start, exchange: exchange, arrival: arrival,
+                offset: offset, sentBefore: sentBefore, measured: (now, offset), stallInterval: stallInterval)
         }
     }
 
@@ -81,15 +80,12 @@ package struct LiveTransfers: Sendable {
         }
     }
 
-    /// Notes the response whose body arrives.
-    func answered(_ task: TaskID, _ response: TaskResponse) { entries.withLock { $0[task]?.response = response } }
-
     /// The attempt in flight of a task.
     package func attempt(_ task: TaskID) -> LiveState.CurrentAttempt? {
         guard let entry = entries.withLock({ $0[task] }) else { return nil }
         return LiveState.CurrentAttempt(
             startedAt: entry.startedAt, offset: entry.offset, sentBefore: entry.sentBefore, sample: sample(entry),
-            response: entry.response)
+            response: entry.arrival.response)
     }
 
     func finalizing(_ task: TaskID) { entries.withLock { $0[task]?.isFinalizing = true } }

@@ -10,7 +10,7 @@ extension Transfer {
         if case .file = result.received { hasPartialFile = true }
         if segmented?.connections[exchange] != nil { return end(segment: exchange, result, world) }
         guard exchange == self.exchange else { return [] }
-        let result = result.comparedWithPart()
+        if let result = result.withWrongLength() { return end(exchange, result, world) }
         let effects = noteSilence(result)
         if writesObject { return effects + endWriting(exchange, result, world) }
         if mayTurn(after: result) {
@@ -283,11 +283,11 @@ extension ResponseHead {
 }
 
 extension ExchangeResult {
-    /// The result, with a fault if a 206 without `Content-Length` has brought fewer or more bytes than its
-    /// `Content-Range` says: libcurl cannot know it.
-    fileprivate func comparedWithPart() -> ExchangeResult {
+    /// The result with a fault, if a 206 without `Content-Length` has brought fewer or more bytes than its
+    /// `Content-Range` says: libcurl cannot know it. Nil for any other result.
+    fileprivate func withWrongLength() -> ExchangeResult? {
         guard outcome == .complete, isBodyKept, let head, let end = judgement?.verdict?.end(of: head), length != end
-        else { return self }
+        else { return nil }
         var result = self
         result.lastPart = nil
         if length < end {

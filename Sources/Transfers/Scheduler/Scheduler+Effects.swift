@@ -28,7 +28,8 @@ extension Scheduler {
         switch effect {
         case .start(let exchange): start(exchange, flight)
         case .resumeSegments:
-            tellBegin(flight.transfer, ExchangeID(rawValue: 0), offset: flight.transfer.progress.keptOffset)
+            tellBegin(
+                flight.transfer, flight.arrival, ExchangeID(rawValue: 0), offset: flight.transfer.progress.keptOffset)
         case .stop(let exchange): engine.stop(exchange)
         case .setMaximumUnrecorded(let exchange, let count): engine.setMaximumUnrecorded(exchange, count)
         case .shorten(let exchange, let end): engine.shorten(exchange, to: end)
@@ -50,9 +51,7 @@ extension Scheduler {
         case .replace(let exchange, let source): await replace(exchange, of: id, by: source)
         case .show: show(flight.transfer)
         case .arrived(nil, nil) where flight.arrival.isBlank: break
-        case .arrived(let content, let response):
-            if let response { live.answered(id, response) }
-            outlet.arrivals.note(content, response, of: id)
+        case .arrived(let content, let response): outlet.arrivals.note(content, response, of: id)
         case .read(let end, let isLast): read(flight, to: end, isLast: isLast)
         case .readWhole(let length, let checksPieces):
             flight.reader = flight.transfer.contentReader(folder, total: length, checksPieces: checksPieces)
@@ -133,7 +132,7 @@ extension Scheduler {
                 let lane = lane(of: transfer, at: url.origin)
                 agenda.withLock { $0.count(connection: exchange, lane) }
             }
-            tellBegin(transfer, exchange, offset: transfer.attempt.resuming?.offset ?? 0)
+            tellBegin(transfer, flight.arrival, exchange, offset: transfer.attempt.resuming?.offset ?? 0)
         }
         let isLimited = isLimited(session)
         engine.start(
@@ -145,10 +144,11 @@ extension Scheduler {
         if isLimited { shareBandwidth(of: session) }
     }
 
-    private func tellBegin(_ transfer: Transfer, _ exchange: ExchangeID, offset: Int64) {
+    private func tellBegin(_ transfer: Transfer, _ arrival: Arrival, _ exchange: ExchangeID, offset: Int64) {
         let session = transfer.task.session
         live.began(
-            transfer.id, session: session, exchange: exchange, offset: offset, sentBefore: transfer.uploadOffset,
+            transfer.id, session: session, exchange: exchange, arrival: arrival, offset: offset,
+            sentBefore: transfer.uploadOffset,
             stallInterval: transfer.configuration.stallInterval.map { .seconds($0) })
         outlet.transferBegan(in: session)
     }
