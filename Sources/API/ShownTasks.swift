@@ -5,7 +5,6 @@ import Wire
 /// The client's view of a completed task.
 struct ShownTask: Sendable {
     let stamp: TaskStamp
-    let number: Int64
     let text: JSONText
 }
 

@@ -188,7 +188,7 @@ extension Call {
     /// The client's view of a task, cached for later readers once the task is completed.
     private func text(of task: TaskRecord, in session: SessionRecord?) -> JSONText {
         let text = JSONText(service.wireTask(task, in: session))
-        if let stamp = task.stamp { server.shownTasks.keep(ShownTask(stamp: stamp, number: task.number, text: text)) }
+        if let stamp = task.stamp { server.shownTasks.keep(ShownTask(stamp: stamp, text: text)) }
         return text
     }
 

@@ -53,7 +53,8 @@ extension Judge {
     private mutating func wait(_ head: ResponseHead, wasAsking: Bool) -> Judgement {
         let isSuccess = (200...299).contains(head.status)
         let fault: AttemptFault =
-            head.status == 409 || isSuccess ? .transport : .status(head.status, retryAfter: retryAfter(head))
+            head.status == 409 || isSuccess
+            ? .transport : .status(head.status, retryAfter: RetryAfter.parse(head.fields, now: now))
         progress.attempts.record(fault, keptOffset: progress.keptOffset)
         // Querying the offset repeats no effect.
         if case .retry(let at) = decide(after: fault, isRepeatable: true) {

@@ -319,7 +319,7 @@ struct Judge {
 
     /// A final status that is not acceptable: retried if the policy allows it, otherwise the task's result.
     private mutating func judgeStatus(_ head: ResponseHead) -> Judgement {
-        let fault = AttemptFault.status(head.status, retryAfter: retryAfter(head))
+        let fault = AttemptFault.status(head.status, retryAfter: RetryAfter.parse(head.fields, now: now))
         progress.attempts.record(
             fault, keptOffset: transfer.segmented?.plan.record.count ?? transfer.attempt.resuming?.offset ?? 0)
         guard case .retry(let at) = decide(after: fault) else { return finishWithStatus() }
@@ -330,10 +330,6 @@ struct Judge {
             progress.kept = .none
         }
         return .retry(at: at)
-    }
-
-    func retryAfter(_ head: ResponseHead) -> Duration? {
-        head.fields["Retry-After"].flatMap { RetryAfter.parse($0, now: now) }
     }
 
     /// The status is the task's result.

@@ -73,7 +73,7 @@ extension Transfer {
     /// Delays all requests to an origin that asks for it, whatever becomes of the task.
     func pause(after result: ExchangeResult, _ world: Surroundings) -> [Effect] {
         guard let head = result.head, OriginPauses.slowsDown(status: head.status),
-            let wait = head.fields["Retry-After"].flatMap({ RetryAfter.parse($0, now: world.now) })
+            let wait = RetryAfter.parse(head.fields, now: world.now)
         else { return [] }
         return [.pause(request.url.origin, wait)]
     }

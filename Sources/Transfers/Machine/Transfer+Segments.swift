@@ -190,7 +190,7 @@ extension Transfer {
             guard let head = result.head else { break }
             if follow(head, connection, &segmented) { return true }
             effects += pause(after: result, world)
-            let wait = head.fields["Retry-After"].flatMap { RetryAfter.parse($0, now: world.now) }
+            let wait = RetryAfter.parse(head.fields, now: world.now)
             rest(source, atLeast: wait ?? .zero, &segmented, &effects, world)
         }
         return false
