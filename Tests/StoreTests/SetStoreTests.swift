@@ -318,6 +318,7 @@ struct SetStoreTests {
         }
         try await fixture.settle(settlement)
         let bytes = Array("content".utf8)
+        try await sets.indexContents(of: session.app)
         let set = try await set()
         let digest = SetDigest(.sha256, Digest.of(bytes).hexadecimal)
         func isKnown(_ name: String) async throws -> Bool {
@@ -338,6 +339,35 @@ struct SetStoreTests {
         #expect(try await isKnown("of the cache"))
         _ = try await fixture.store.cache.empty(of: session.app, url: nil, at: fixture.now)
         #expect(try await !isKnown("of neither"))
+    }
+
+    @Test func `Small contents are indexed from the first set of their app on, those from before too`() async throws {
+        let other = try await fixture.makeSession("other", app: session.app)
+        var wanted = [SetFile]()
+        func keep(_ text: String, in session: SessionRecord) async throws {
+            let task = try await fixture.create(fixture.download(), in: session).id
+            _ = try await fixture.claim()
+            try await fixture.settle(fixture.completion(task, bytes: Array(text.utf8)))
+            let digest = SetDigest(.sha256, Digest.of(Array(text.utf8)).hexadecimal)
+            wanted.append(file("\(wanted.count)", digest: digest))
+        }
+        func indexed() async throws -> Int64? {
+            try await fixture.store.database.read { db in
+                try db.value("SELECT count(*) FROM content WHERE indexed = 1") { $0.integer(0) }
+            }
+        }
+        for n in 0..<5 { try await keep("content \(n)", in: n < 3 ? session : other) }
+        #expect(try await indexed() == 0)
+        try await sets.indexContents(of: session.app, atOnce: 2)
+        let set = try await set()
+        try await sets.indexContents(of: session.app)
+        try await keep("content 5", in: other)
+        let version = try await make(set, wanted)
+        #expect(try await sets.takeListed(version.id, revalidates: true, limit: 10, at: fixture.now).reused == 6)
+        for content in try await fixture.store.tasks.list(in: session.id, TaskFilter(), after: 0, limit: 10) {
+            _ = try await fixture.store.files.claimContent(of: content.id, at: fixture.now)
+        }
+        #expect(try await indexed() == 3)
     }
 
     @Test func `Equal files of a version are freed together`() async throws {

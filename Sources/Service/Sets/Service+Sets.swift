@@ -57,6 +57,7 @@ extension Service {
         if let bucket = change.destination??.bucket, settings.buckets[bucket] == nil {
             throw ServiceError.unknownBucket(index: 0, name: bucket, place: .destination)
         }
+        try await store.sets.indexContents(of: app)
         let (set, isNew, aftermath) = try await store.sets.put(name, of: app, ifRevision: revision, at: clock.now) {
             change.apply(to: &$0)
         }

@@ -415,4 +415,14 @@ extension Schema {
             substr(rtrim(rtrim(place, replace(place, '/', '')), '/'), length('hf-cache/') + 1) || 's--' || \
             substr(place, length(rtrim(place, replace(place, '/', ''))) + 1) WHERE place LIKE 'hf-cache/%';
         """
+
+    /// The small contents of an app are found by their digests once it has sets: see ``Store/Sets/indexContents(of:)``.
+    static let version23: StaticString = """
+        ALTER TABLE app ADD COLUMN indexes_contents INTEGER NOT NULL DEFAULT 0;
+        UPDATE app SET indexes_contents = 1 WHERE id IN (SELECT app FROM file_set);
+        ALTER TABLE content ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0;
+        UPDATE content SET indexed = 1 WHERE bytes IS NOT NULL AND app IN (SELECT app FROM file_set);
+        DROP INDEX content_small;
+        CREATE INDEX content_indexed ON content (app, digest) WHERE indexed = 1;
+        """
 }

@@ -17,7 +17,7 @@ enum Schema {
         Migration(version: 16, sql: version16), Migration(version: 17, sql: version17),
         Migration(version: 18, sql: version18), Migration(version: 19, sql: version19),
         Migration(version: 20, sql: version20), Migration(version: 21, sql: version21),
-        Migration(version: 22, sql: version22),
+        Migration(version: 22, sql: version22), Migration(version: 23, sql: version23),
     ]
 
     private static let version10: StaticString = """

@@ -266,7 +266,7 @@ final class Transaction {
         try db.executeAll(
             """
             INSERT INTO content (task, session, seq, length, algorithm, digest, bytes, file, expires_at, expired, \
-            object, app) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+            object, app, indexed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
             """, contents)
         contents = []
     }

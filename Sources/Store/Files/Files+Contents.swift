@@ -98,7 +98,9 @@ extension Store.Files {
         ) { ($0.textOrNil("file"), $0.textOrNil("object"), $0.integer("length"), SessionID($0.integer("session"))) }
         guard let (file, object, length, session) = kept else { return }
         try transaction.db.execute(
-            "UPDATE content SET expired = 1, bytes = NULL, file = NULL, object = NULL WHERE task = ?1", task)
+            """
+            UPDATE content SET expired = 1, bytes = NULL, file = NULL, object = NULL, indexed = 0 WHERE task = ?1
+            """, task)
         let app = try transaction.session(session).app
         transaction.addStored(-length, app: app)
         try release(StoredPlace(file: file, object: object), length, of: app, transaction)

@@ -7,6 +7,8 @@ final class SessionEntry {
     let app: AppID
     let identifier: String
     let appIdentifier: String
+    /// Whether the small contents of its app are found by their digests.
+    let indexesContents: Bool
     let sendsLaunches: Bool
     let resourceTimeout: Duration
     let isDiscretionary: Bool
@@ -34,7 +36,8 @@ final class SessionEntry {
             acknowledged_seq, last_completion_seq, exhausted_seq, open_launch, idle_completions, launch_not_before, \
             attachment_document, suspended, running, succeeded, http_error, failed, cancelled, not_modified, \
             bytes_received, bytes_sent, invalid_at, stall_interval, progressed_at, stalled, stall_check_at, \
-            last_stall_seq, versions_in_flight, last_publication_seq, last_set_failure_seq, s.revision, a.identifier AS app_identifier, discretionary \
+            last_stall_seq, versions_in_flight, last_publication_seq, last_set_failure_seq, s.revision, discretionary, \
+            a.identifier AS app_identifier, coalesce(a.indexes_contents, 0) AS indexes_contents \
             FROM session s LEFT JOIN app a ON a.id = s.app WHERE s.id = ?1
             """, ids.map { [$0.rawValue] }
         ) { try SessionEntry($0) }
@@ -45,6 +48,7 @@ final class SessionEntry {
         app = AppID(row.integer("app"))
         identifier = row.text("identifier")
         appIdentifier = row.text("app_identifier")
+        indexesContents = row.bool("indexes_contents")
         sendsLaunches = row.bool("sends_launches")
         resourceTimeout = .milliseconds(row.integer("resource_timeout"))
         isDiscretionary = row.bool("discretionary")

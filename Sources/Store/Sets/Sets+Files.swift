@@ -110,7 +110,7 @@ extension Store.Sets {
             UNION ALL SELECT length, 'sha-256', digest, NULL, NULL, file, object \
             FROM cached WHERE app = ?1 AND digest = ?3 AND (file IS NOT NULL OR object IS NOT NULL) \
             UNION ALL SELECT length, 'sha-256', digest, NULL, bytes, NULL, NULL \
-            FROM content WHERE app = ?1 AND digest = ?3 AND bytes IS NOT NULL \
+            FROM content WHERE app = ?1 AND digest = ?3 AND indexed = 1 \
             UNION ALL SELECT length, 'sha-256', digest, NULL, bytes, NULL, NULL \
             FROM cached WHERE app = ?1 AND digest = ?3 AND bytes IS NOT NULL LIMIT 1
             """,

@@ -366,13 +366,13 @@ extension Store.Tasks {
         _ content: NewContent, of live: LiveTask, seq: Int64, _ transaction: Transaction
     ) throws -> StoredPlace? {
         let expiresAt = transaction.now + policies.unacknowledgedRetention
-        let app = try transaction.session(live.session).app
-        let place = try store.files.refer(to: content, app, transaction)
-        if place != nil { transaction.addStored(content.length, app: app) }
+        let session = try transaction.session(live.session)
+        let place = try store.files.refer(to: content, session.app, transaction)
+        if place != nil { transaction.addStored(content.length, app: session.app) }
         transaction.keep(content: [
             live.id.rawValue, live.session.rawValue, seq, content.length, content.digest.algorithm.rawValue,
             content.digest.value, place?.bytes, place?.file, expiresAt.milliseconds, place == nil, place?.object,
-            app.rawValue,
+            session.app.rawValue, session.indexesContents && place?.bytes != nil,
         ])
         return place
     }

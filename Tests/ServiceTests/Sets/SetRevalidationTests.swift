@@ -7,8 +7,22 @@ import Testing
 @testable import Store
 @testable import Transfers
 
-/// Files of which the origin confirms that a kept version has them.
+/// Files of a version that are stored already, or that the origin confirms.
 struct SetRevalidationTests {
+    @Test func `A small file that a task fetched before the app had a set is not fetched again`() async throws {
+        try await ServiceStage.run { stage in
+            stage.origin.serve("/1", Resource(.bytes(Array("one".utf8))))
+            let task = try await stage.run(.download, "GET", stage.origin.url("/1"), in: stage.session())
+            let digest = try #require(task.content?.digest.value)
+            let set = try await stage.service.putSet("m", of: stage.app, SetChange(), ifRevision: nil).set
+            try await stage.version("1", of: set, digest: SetDigest(.sha256, digest))
+            try await eventually("it is published") {
+                try await stage.service.version("1", of: set.id).state == .published
+            }
+            #expect(stage.origin.requests("/1").count == 1)
+        }
+    }
+
     @Test func `A file without a tag is confirmed by its date`() async throws {
         try await ServiceStage.run { stage in
             let date = "Wed, 01 Jan 2020 00:00:00 GMT"
