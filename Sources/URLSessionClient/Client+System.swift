@@ -17,7 +17,9 @@ extension Client {
     }
 
     /// The nodes of the service. Requires the admin key.
-    public func nodes() async throws -> Page<Node> { try await send("GET", ["v1", "nodes"]) }
+    public func nodes(cursor: String? = nil, limit: Int = 100) async throws -> Page<Node> {
+        try await page(["v1", "nodes"], cursor, limit)
+    }
 
     /// Drains a node: it claims no more tasks and launches, and hands over its transfers, until it restarts. Requires
     /// the admin key.

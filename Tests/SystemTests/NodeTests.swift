@@ -36,7 +36,9 @@ import Testing
         expectProblem(try await scene.api.post(path), 403, "insufficient-scope")
         expectProblem(try await scene.admin.post("/v1/nodes/nobody/drain"), 404, "not-found")
         expectProblem(try await scene.admin.post(path, ["now": true]), 422, "unknown-member")
-        expectProblem(try await scene.admin.get("/v1/nodes?limit=1"), 422, "invalid-value")
+        let page = try await scene.admin.get("/v1/nodes?limit=1")
+        #expect(page.json["items"].array?.count == 1 && page.json["nextCursor"].isNull, "\(page.text)")
+        expectProblem(try await scene.admin.get("/v1/nodes?limit=0"), 422, "invalid-value")
         expect(try await scene.api.get("/readyz"), 200)
         #expect(try await node(scene)["state"] == "active")
     }

@@ -379,6 +379,23 @@ import Testing
             try await scene.api.patch(path, change, headers: [("If-Match", etag)]), 412, "precondition-failed")
     }
 
+    @Test func `A change to the same values keeps the entity tag`() async throws {
+        let scene = try await Scene()
+        try await scene.create([
+            "kind": "download", "request": ["url": .string(scene.origin.url("/a"))], "state": "suspended",
+        ])
+        let changes: [(String, JSON)] = [
+            ("/v1/sessions/s", ["sessionDescription": "x"]), ("/v1/app", ["webhook": ["includeEvents": 3]]),
+            ("/v1/sessions/s/tasks/1", ["taskDescription": "x", "priority": 0.25]),
+        ]
+        for (path, change) in changes {
+            let old = try #require(try await scene.api.get(path).etag)
+            let new = try #require(try await scene.api.patch(path, change).etag)
+            #expect(new != old)
+            for same in [change, [:]] { #expect(try await scene.api.patch(path, same).etag == new, "\(path)") }
+        }
+    }
+
     @Test func `A request with the same idempotency key runs once`() async throws {
         let scene = try await Scene()
         scene.origin.serve("/a", .generated(seed: 1, length: 10))

@@ -91,6 +91,7 @@ extension Store.Apps {
         app.backgroundRefreshStatus = changes.backgroundRefreshStatus ?? app.backgroundRefreshStatus
         app.limits = changes.limits ?? app.limits
         app.isForceQuit = changes.isForceQuit ?? app.isForceQuit
+        if app == old { return old }
         app.revision += 1
         try db.execute(
             """

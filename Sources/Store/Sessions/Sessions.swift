@@ -75,10 +75,14 @@ extension Store.Sessions {
         _ id: SessionID, description: String??, bandwidthLimit: Int64??, ifRevision revision: Int64?
     ) async throws -> SessionRecord {
         try await database.write { [documents] db in
-            guard var session = try self.read(id, db) else { throw DomainError.notFound }
-            if let revision, revision != session.revision { throw DomainError.revisionMismatch }
+            let old = try self.read(id, db).orNotFound()
+            if let revision, revision != old.revision { throw DomainError.revisionMismatch }
+            var session = old
             if let description { session.sessionDescription = description }
             if let bandwidthLimit { session.configuration.bandwidthLimit = bandwidthLimit }
+            if session.sessionDescription == old.sessionDescription, session.configuration == old.configuration {
+                return old
+            }
             session.revision += 1
             try db.execute(
                 "UPDATE session SET description = ?2, configuration_document = ?3, revision = ?4 WHERE id = ?1",

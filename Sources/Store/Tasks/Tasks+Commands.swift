@@ -239,7 +239,7 @@ extension Store.Tasks {
             let db = transaction.db
             guard var task = try self.read(id, db) else { throw DomainError.notFound }
             if let revision, revision != task.revision { throw DomainError.revisionMismatch }
-            let live = try transaction.live(id)
+            let (live, old) = (try transaction.live(id), task.specification)
             let changesTransfer =
                 changes.priority != nil || changes.earliestBeginDate != nil || changes.request != nil
             if live == nil && changesTransfer { throw DomainError.taskCompleted }
@@ -249,7 +249,7 @@ extension Store.Tasks {
             task.specification.metadata = changes.metadata ?? task.specification.metadata
             if let begin = changes.earliestBeginDate { task.specification.earliestBeginDate = begin }
             task.specification.request = changes.request ?? task.specification.request
-            try self.save(task, db)
+            if task.specification != old { try self.save(task, db) }
             if let live { try self.apply(changes, to: live, task, transaction) }
         }
         return (try await read(id), aftermath)

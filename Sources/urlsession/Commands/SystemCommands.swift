@@ -43,7 +43,7 @@ enum SystemCommands {
 
     static func nodes(_ call: Invocation) async throws {
         try await call.output.list(
-            ["node", "state", "roles", "transfers", "version", "URL"], { _ in try await call.client.nodes() }, row)
+            ["node", "state", "roles", "transfers", "version", "URL"], { try await call.client.nodes(cursor: $0) }, row)
     }
 
     static func drain(_ call: Invocation) async throws {
