@@ -175,6 +175,7 @@ package final class Service: Sendable {
         try await repeatStep { try await store.nodes.recoverStrays(at: clock.now) }
         for file in recovered.useless { try await folder.remove(file, durably: true) }
         outlet.handle(try await store.apps.cancelForbiddenTasks(at: clock.now))
+        inbox.tell(.paused(try await store.tasks.pauses(at: clock.now)))
         try await folder.disk.measure(room, folder.path)
         if recovered.interrupted > 0 {
             log.info("interrupted transfers were requeued", ("tasks", recovered.interrupted))

@@ -469,6 +469,13 @@ CREATE TABLE cancellation (
     newest INTEGER NOT NULL,
     PRIMARY KEY (app, session)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE origin_pause (
+    app INTEGER NOT NULL,
+    origin TEXT NOT NULL,
+    ends_at INTEGER NOT NULL,
+    ends_for_others_at INTEGER NOT NULL,
+    PRIMARY KEY (app, origin)
+) STRICT, WITHOUT ROWID;
 DELETE FROM sqlite_sequence;
 INSERT INTO sqlite_sequence VALUES('app',1);
 INSERT INTO sqlite_sequence VALUES('session',1);
@@ -590,5 +597,6 @@ CREATE INDEX set_file_object ON set_file (object) WHERE object IS NOT NULL;
 CREATE INDEX live_adopts ON live (adopts) WHERE adopts IS NOT NULL;
 CREATE INDEX cached_small ON cached (app, digest) WHERE bytes IS NOT NULL;
 CREATE INDEX content_indexed ON content (app, digest) WHERE indexed = 1;
+CREATE INDEX origin_pause_end ON origin_pause (ends_at);
 COMMIT;
 PRAGMA user_version = 23;

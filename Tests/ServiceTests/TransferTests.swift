@@ -490,7 +490,7 @@ struct TransferTests {
 
     @Test func `No request begins at an origin that has asked for a pause`() throws {
         var world = Self.world()
-        world.pauses.note("https://b.example:443", app: 1, retryAfter: .seconds(50), at: Self.now)
+        world.pauses.note(OriginPause("https://b.example:443", app: 1, retryAfter: .seconds(50), at: Self.now))
         var redirected = try Self.transfer()
         _ = Self.feed(&redirected, .begin, .authorized(Access.Found()))
         let moved = Self.result(.complete, Self.head(302, [("Location", "https://b.example/x")]))

@@ -214,6 +214,28 @@ import Testing
         #expect(try await fixture.store.apps.keys(of: app).count == 1)
     }
 
+    @Test func `Pauses of origins are kept until they end, the longest of each app and origin`() async throws {
+        let fixture = try await StoreFixture()
+        let (tasks, app) = (fixture.store.tasks, try await fixture.makeApp().rawValue)
+        func pause(_ origin: String, _ wait: Int, app: Int64 = 7) -> OriginPause {
+            OriginPause("http://\(origin):80", app: app, retryAfter: .seconds(wait), at: fixture.now)
+        }
+        let kept = [pause("a", 90, app: app), pause("a", 80), pause("b", 70)]
+        _ = try await tasks.settle([], pauses: [pause("a", 60), kept[1], pause("a", 50)], at: fixture.now)
+        _ = try await tasks.settle([], pauses: [kept[0], kept[2]], at: fixture.now)
+        #expect(try await tasks.pauses(at: fixture.now) == kept)
+        fixture.advance(.seconds(80))
+        #expect(try await tasks.pauses(at: fixture.now) == [kept[0]])
+        func rows() async throws -> Int64 {
+            try await count(fixture) { db in try db.first("SELECT count(*) FROM origin_pause") { $0.integer(0) } }
+        }
+        try await fixture.clean()
+        #expect(try await rows() == 1)
+        _ = try await fixture.store.apps.delete(AppID(app))
+        try await fixture.clean()
+        #expect(try await rows() == 0)
+    }
+
     @Test(.enabled(if: !TestStore.isOnServer)) func `The file shrinks after many deletions`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()

@@ -689,13 +689,16 @@ final class NodeTests {
         var watched = Watched()
         watched.sessions = [session.id]
         watched.tasks = [task.id]
-        let before = try await second.store.nodes.news(of: watched)
+        let pause = OriginPause("http://origin.example:80", app: 1, retryAfter: .seconds(9), at: first.now)
+        _ = try await first.store.tasks.settle([], pauses: [pause], at: first.now)
+        let before = try await second.store.nodes.news(of: watched, at: first.now)
+        #expect(before.pauses == [pause])
         #expect(before.hasQueuedTasks && before.unfinished == [task.id] && before.transferring.isEmpty)
         _ = try await second.claim()
-        #expect(try await second.store.nodes.news(of: watched).transferring == [task.id])
-        #expect(try await first.store.nodes.news(of: watched).transferring.isEmpty)
+        #expect(try await second.store.nodes.news(of: watched, at: first.now).transferring == [task.id])
+        #expect(try await first.store.nodes.news(of: watched, at: first.now).transferring.isEmpty)
         try await second.settle(second.completion(task.id))
-        let after = try await second.store.nodes.news(of: watched)
+        let after = try await second.store.nodes.news(of: watched, at: first.now)
         #expect(after.unfinished.isEmpty && !after.hasQueuedTasks)
         #expect(after.sessions[session.id] != before.sessions[session.id] && after.sessions[other.id] == nil)
     }

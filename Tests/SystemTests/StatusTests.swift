@@ -126,6 +126,21 @@ import Testing
         #expect(try #require(scene.origin.requests("/b").first).time - start >= .milliseconds(7500))
     }
 
+    @Test func `The pause of an origin outlasts a kill`() async throws {
+        let scene = try await Scene(configuration: Self.quick)
+        scene.origin.serve("/a", .text("x"), turns: [[.status(429, [("Retry-After", "600")])]])
+        try await scene.makeSession("t")
+        let first = try await scene.download("/a")
+        try await scene.waitFor("waits", task: first) { $0["phase"] == "retryWait" }
+        try await scene.service.restart()
+        let second = try await scene.download("/b", in: "t")
+        let waiting = try await scene.waitFor("waits", task: second, in: "t") {
+            $0["waitingFor"][0]["kind"] == "originPause"
+        }
+        #expect(waiting["phase"] == "queued" && waiting["waitingFor"][0]["until"].string != nil, "\(waiting)")
+        #expect(scene.origin.requests("/b").isEmpty)
+    }
+
     @Test func `A refused connection is retried until it succeeds`() async throws {
         let scene = try await Scene(configuration: ["retryPolicy": ["initialDelay": 0.1, "maximumDelay": 0.3]])
         let gone = try OriginServer()

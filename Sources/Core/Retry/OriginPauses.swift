@@ -1,3 +1,21 @@
+/// A pause that an origin (`scheme://host:port`) has requested of an app.
+package struct OriginPause: Hashable, Sendable {
+    package let origin: String
+    package let app: Int64
+    package let end: Timestamp
+    package let endForOthers: Timestamp
+
+    package init(_ origin: String, app: Int64, end: Timestamp, endForOthers: Timestamp) {
+        (self.origin, self.app, self.end, self.endForOthers) = (origin, app, end, endForOthers)
+    }
+
+    /// - Parameter wait: The response's `Retry-After`.
+    package init(_ origin: String, app: Int64, retryAfter wait: Duration, at now: Timestamp) {
+        self.init(
+            origin, app: app, end: now + wait, endForOthers: now + min(wait, OriginPauses.longestForOthers))
+    }
+}
+
 /// Origin pauses, from responses with 429 or 503.
 ///
 /// The app that received the response is paused for as long as the origin requested, in all its sessions. Other apps
@@ -18,13 +36,12 @@ package struct OriginPauses: Hashable, Sendable {
 
     package static func slowsDown(status: Int) -> Bool { status == 429 || status == 503 }
 
-    /// Records a response's `Retry-After`. A longer current pause stays.
-    package mutating func note(_ origin: String, app: Int64, retryAfter wait: Duration, at now: Timestamp) {
-        let forOthers = now + min(wait, Self.longestForOthers)
-        var pause = pauses[origin] ?? Pause(others: forOthers)
-        pause.others = max(pause.others, forOthers)
-        pause.apps[app] = max(pause.apps[app] ?? now, now + wait)
-        pauses[origin] = pause
+    /// Takes a pause into account. A longer current one stays.
+    package mutating func note(_ pause: OriginPause) {
+        var known = pauses[pause.origin] ?? Pause(others: pause.endForOthers)
+        known.others = max(known.others, pause.endForOthers)
+        known.apps[pause.app] = max(known.apps[pause.app] ?? pause.end, pause.end)
+        pauses[pause.origin] = known
     }
 
     /// When the app may use the origin again; `nil` for now.

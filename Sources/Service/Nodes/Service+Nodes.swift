@@ -118,7 +118,7 @@ extension Service {
         watched.streamed = hub.streamed
         watched.tasks = Array(Set(hub.tasks.keys).union(outlet.arrivals.changes.keys))
         watched.arriving = outlet.arrivals.changes.keys.filter { transfers[$0] == nil }
-        let news = try await store.nodes.news(of: watched)
+        let news = try await store.nodes.news(of: watched, at: clock.now)
         for session in watched.sessions where news.sessions[session] != look.sessions[session] {
             hub.sessions.signal(session)
             if news.sessions[session]?.revision != look.sessions[session]?.revision {
@@ -145,6 +145,7 @@ extension Service {
         outlet.stop(decided)
         try await loadConditions()
         inbox.tell(.othersCommitted)
+        if !news.pauses.isEmpty { inbox.tell(.paused(news.pauses)) }
         if news.hasQueuedTasks { inbox.tell(.queued) }
         outlet.launches.ring()
         nodes.tellNews()

@@ -424,5 +424,14 @@ extension Schema {
         UPDATE content SET indexed = 1 WHERE bytes IS NOT NULL AND app IN (SELECT app FROM file_set);
         DROP INDEX content_small;
         CREATE INDEX content_indexed ON content (app, digest) WHERE indexed = 1;
+
+        CREATE TABLE origin_pause (
+            app INTEGER NOT NULL,
+            origin TEXT NOT NULL,
+            ends_at INTEGER NOT NULL,
+            ends_for_others_at INTEGER NOT NULL,
+            PRIMARY KEY (app, origin)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX origin_pause_end ON origin_pause (ends_at);
         """
 }

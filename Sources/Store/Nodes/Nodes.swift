@@ -37,6 +37,7 @@ package struct News: Sendable {
     package var progress: [SessionID: [TaskID: LiveState.Sample]] = [:]
     /// The stored bytes of tasks with readers here that this node does not transfer, and the origin's response.
     package var arriving: [TaskID: ArrivingObjects] = [:]
+    package var pauses: [OriginPause] = []
 }
 
 /// The objects with the bytes of an unfinished content.
@@ -120,7 +121,7 @@ extension Store.Nodes {
     private static let progressLimit = 256
 
     /// Reads the state of everything watched here. Costs a few index look-ups for each.
-    package func news(of watched: Watched) async throws -> News {
+    package func news(of watched: Watched, at now: Timestamp) async throws -> News {
         try await database.read { [node, documents] db in
             var news = News()
             let sessions = try db.ask(
@@ -156,10 +157,12 @@ extension Store.Nodes {
                 """, [[node]]
             ) { TaskID($0.integer(0)) }
             let queued = try db.ask("SELECT 1 FROM lane WHERE queued > 0 LIMIT 1", [[]]) { $0.integer(0) }
+            let pauses = try Store.Tasks.askPauses(at: now, db)
             news.sessions = Dictionary(try sessions.get().joined()) { first, _ in first }
             news.unfinished = Set(try tasks.get().joined())
             news.transferring = Set(try transferring.get().joined())
             news.hasQueuedTasks = try queued.get() != [[]]
+            news.pauses = try pauses.get().flatMap { $0 }
             for (task, document) in try arriving.get().joined() {
                 news.arriving[task] = ArrivingObjects(try documents.decode(TaskProgress.self, document))
             }

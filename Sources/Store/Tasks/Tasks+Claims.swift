@@ -146,12 +146,14 @@ extension Store.Tasks {
     /// - Parameters:
     ///   - sessions: The probable sessions of the settled tasks.
     ///   - cookies: Changes of cookie jars. One row each.
+    ///   - pauses: Pauses that origins have requested. One row each.
     ///   - cursor: The position in the queue.
     ///   - sieve: Decides which lanes may start at all.
     ///   - isKnown: Whether the caller has the lane's session as of its revision.
     ///   - pick: Chooses the tasks to claim. Pure.
     package func advance(
         settling settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: CookieChange] = [:],
+        pauses: [OriginPause] = [],
         after cursor: QueueCursor, through sieve: QueueSieve, at now: Timestamp,
         isKnown: @escaping @Sendable (QueuedLane) -> Bool = { _ in false }, pick: @escaping @Sendable (Queue) -> Claim
     ) async throws -> Claimed {
@@ -161,6 +163,7 @@ extension Store.Tasks {
             var asked = try self.askQueue(after: cursor, transaction.db)
             try self.settle(settlements, of: sessions, transaction)
             for (session, change) in cookies { try store.sessions.save(change, of: session, at: now, transaction.db) }
+            try self.save(pauses, transaction.db)
             if try self.promote(due, transaction) {
                 try transaction.flushCounters()
                 asked = try self.askQueue(after: cursor, transaction.db)
@@ -224,12 +227,14 @@ extension Store.Tasks {
     /// Settles attempts, and claims nothing.
     package func settle(
         _ settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: CookieChange] = [:],
+        pauses: [OriginPause] = [],
         at now: Timestamp
     ) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let due = try self.askDueTasks(transaction)
             try self.settle(settlements, of: sessions, transaction)
             for (session, change) in cookies { try store.sessions.save(change, of: session, at: now, transaction.db) }
+            try self.save(pauses, transaction.db)
             _ = try self.promote(due, transaction)
         }.1
     }

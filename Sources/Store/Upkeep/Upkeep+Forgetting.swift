@@ -194,6 +194,12 @@ extension Store.Upkeep {
             """, id.rawValue, left)
         guard left > 0 else { return }
         left -= try db.change(
+            """
+            DELETE FROM origin_pause WHERE app = ?1 AND origin IN \
+            (SELECT origin FROM origin_pause WHERE app = ?1 LIMIT ?2)
+            """, id.rawValue, left)
+        guard left > 0 else { return }
+        left -= try db.change(
             "DELETE FROM credential WHERE id IN (SELECT id FROM credential WHERE app = ?1 LIMIT ?2)", id.rawValue, left)
         guard left > 0 else { return }
         left -= try db.change(

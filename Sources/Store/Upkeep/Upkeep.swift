@@ -36,6 +36,8 @@ package enum Chore: CaseIterable, Sendable {
     case cache
     /// Flights without a leader, or without followers.
     case flights
+    /// Pauses of origins that have ended.
+    case pauses
     /// Unused pages of the database file.
     case freePages
 }
@@ -85,6 +87,7 @@ extension Store.Upkeep {
         case .presence: try store.sessions.dropPresence(rows, transaction)
         case .cache: try store.cache.evict(max(1, rows / Self.rowsOfContent), transaction)
         case .flights: try store.cache.endStrayFlights(rows, transaction)
+        case .pauses: try dropPauses(rows, transaction)
         case .freePages: try transaction.db.returnFreePages()
         }
     }
@@ -197,6 +200,14 @@ extension Store.Upkeep {
             DELETE FROM idempotency WHERE (principal, idempotency_key) IN \
             (SELECT principal, idempotency_key FROM idempotency WHERE created_at <= ?1 LIMIT ?2)
             """, (transaction.now - Store.Apps.idempotencyPeriod).milliseconds, rows) == rows
+    }
+
+    private func dropPauses(_ rows: Int, _ transaction: Transaction) throws -> Bool {
+        try transaction.db.change(
+            """
+            DELETE FROM origin_pause WHERE (app, origin) IN \
+            (SELECT app, origin FROM origin_pause WHERE ends_at <= ?1 LIMIT ?2)
+            """, transaction.now.milliseconds, rows) == rows
     }
 
     private func dropKeys(_ rows: Int, _ transaction: Transaction) throws -> Bool {

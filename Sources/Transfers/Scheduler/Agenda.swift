@@ -199,11 +199,10 @@ package struct Agenda: Sendable {
 
     // MARK: Pauses
 
-    /// Pauses an origin for the duration that it requested.
-    mutating func pause(_ origin: String, for wait: Duration, app: AppID, at now: Timestamp) {
-        pauses.note(origin, app: app.rawValue, retryAfter: wait, at: now)
-        pauseEnds.insert(now + wait)
-        pauseEnds.insert(now + min(wait, OriginPauses.longestForOthers))
+    mutating func take(_ pause: OriginPause) {
+        pauses.note(pause)
+        pauseEnds.insert(pause.end)
+        pauseEnds.insert(pause.endForOthers)
     }
 
     /// When an app may go to an origin (`scheme://host:port`) again; nil for at once.

@@ -70,8 +70,10 @@ extension Scheduler {
         case .completeObject: await completeObject(flight.transfer)
         case .hold(let time): agenda.withLock { $0.hold(until: time) }
         case .pause(let origin, let wait):
-            let (now, app) = (clock.now, flight.transfer.task.app)
-            agenda.withLock { $0.pause(origin, for: wait, app: app, at: now) }
+            let pause = OriginPause(
+                origin, app: flight.transfer.task.app.rawValue, retryAfter: wait, at: clock.now)
+            agenda.withLock { $0.take(pause) }
+            batch.pauses.append(pause)
         case .tell(let payload): outlet.live(payload, flight.transfer.task)
         case .note(let note): take(note, flight)
         case .settle(let settlement): settle(settlement)

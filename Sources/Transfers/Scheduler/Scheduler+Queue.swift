@@ -66,12 +66,13 @@ extension Scheduler {
         do {
             guard let cursor else {
                 outlet.handle(
-                    try await store.tasks.settle(ended.settlements, of: sessions, cookies: jars, at: snapshot.now))
+                    try await store.tasks.settle(
+                        ended.settlements, of: sessions, cookies: jars, pauses: ended.pauses, at: snapshot.now))
                 return (nil, [], [])
             }
             let taken = try await store.tasks.advance(
-                settling: ended.settlements, of: sessions, cookies: jars, after: cursor, through: sieve,
-                at: snapshot.now, isKnown: cache.knows,
+                settling: ended.settlements, of: sessions, cookies: jars, pauses: ended.pauses, after: cursor,
+                through: sieve, at: snapshot.now, isKnown: cache.knows,
                 pick: { [agenda] queue in agenda.withLock { $0.pick(queue) } })
             let claimed = taken.tasks ?? []
             commits.hasLostTasks = commits.hasLostTasks || taken.tasks == nil
@@ -88,6 +89,7 @@ extension Scheduler {
             // Only a full disk delays the exchanges until their offsets are stored.
             if Store.Obstacle(error) != nil {
                 batch.unrecorded.merge(ended.unrecorded) { later, _ in later }
+                batch.pauses += ended.pauses
             } else {
                 tell(recorded: ended.unrecorded)
             }

@@ -79,6 +79,7 @@ package actor Scheduler {
     /// The contents of the next commit.
     struct Batch {
         var settlements: [Settlement] = []
+        var pauses: [OriginPause] = []
         /// Sessions of transfers that ended.
         var sessions: Set<SessionID> = []
         /// Transfers whose progress, on disk or in a bucket, is ahead of the stored one.
@@ -144,6 +145,8 @@ package actor Scheduler {
         case wanted(TaskID, Int64?)
         case abandonUpload(TaskID)
         case queued
+        /// Pauses of origins, from before the start or from other nodes.
+        case paused([OriginPause])
         /// The disk was measured.
         case measured
         case wake(Timestamp)
@@ -232,7 +235,7 @@ package actor Scheduler {
     /// Whether a commit is due: something to store or to claim, or a scheduled time that has passed.
     private var hasWork: Bool {
         let (room, now) = (room, clock.now)
-        return !batch.settlements.isEmpty || commits.hasLostTasks || cache.cookies.haveChanged
+        return !batch.settlements.isEmpty || !batch.pauses.isEmpty || commits.hasLostTasks || cache.cookies.haveChanged
             || agenda.withLock { $0.hasWork(room, at: now) }
     }
 
@@ -255,6 +258,7 @@ package actor Scheduler {
             let positions = transfer.segmented.map { self.positions($0) }
             await feed(.wanted(offset, positions: positions ?? [:]), to: task)
         case .abandonUpload(let task): abandonUpload(task)
+        case .paused(let pauses): agenda.withLock { for pause in pauses { $0.take(pause) } }
         case .queued:
             lookAgain()
             // A waiting task may have to make room.
