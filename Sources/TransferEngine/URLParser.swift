@@ -55,11 +55,30 @@ extension ParsedURL {
             try handle.set(CURLUPART_URL, ascii)
             try check(handle, authorityIn: ascii)
         }
+        if let host = handle.get(CURLUPART_HOST), let address = addressWithFinalDot(host.asciiLowercased) {
+            // Parsed again: libcurl takes it for a name otherwise, which a proxy may take for an address.
+            try handle.set(CURLUPART_HOST, address)
+            guard let text = handle.get(CURLUPART_URL) else { throw .badHost }
+            handle = try URLHandle()
+            try handle.set(CURLUPART_URL, text)
+        }
         try handle.clear(CURLUPART_FRAGMENT)
         if let host = handle.get(CURLUPART_HOST), host.utf8.contains(where: { (0x41...0x5A).contains($0) }) {
             try handle.set(CURLUPART_HOST, host.asciiLowercased)
         }
         return try assemble(handle)
+    }
+
+    /// The host without its final dot, if its last label is a number (URL Standard, "ends in a number").
+    private static func addressWithFinalDot(_ host: String) -> String? {
+        guard host.utf8.last == UInt8(ascii: ".") else { return nil }
+        let address = host.utf8.dropLast()
+        let label = address.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).last ?? address
+        let isNumber =
+            label.starts(with: "0x".utf8)
+            ? label.dropFirst(2).allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+            : !label.isEmpty && label.allSatisfy { (0x30...0x39).contains($0) }
+        return isNumber ? String(host.dropLast()) : nil
     }
 
     private static func assemble(_ handle: URLHandle) throws(BadURL) -> ParsedURL {

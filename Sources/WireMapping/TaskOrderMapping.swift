@@ -49,7 +49,11 @@ extension Core.TransferRequest {
         var request = self
         if let url = change.url { (request.url, request.object) = (url, nil) }
         if let headers = change.headers { request.headers = HTTPFields(headers) }
-        if let names = change.sensitiveHeaders { request.sensitiveHeaders = names }
+        if let names = change.sensitiveHeaders {
+            // A stored value stays secret, even if its name is not listed any more.
+            let kept = change.headers == nil ? sensitiveHeaders.filter { !names.contains($0) } : []
+            request.sensitiveHeaders = kept + names
+        }
         return request
     }
 }

@@ -1,9 +1,11 @@
 import Base
 import Core
+import SQL
 import TestSupport
 import Testing
 
 @testable import Service
+@testable import Store
 @testable import Transfers
 
 struct PresenceTests {
@@ -15,8 +17,8 @@ struct PresenceTests {
         let attendance = Attendance(clock: time.clock)
         let start = time.clock.now
         #expect(attendance.presence(of: session) == Presence(isAttached: false, lastDetachedAt: start))
-        #expect(attendance.attach(session, .wait))
-        #expect(!attendance.attach(session, .stream))
+        attendance.attach(session, .wait)
+        attendance.attach(session, .stream)
         #expect(attendance.kind(of: session) == .stream)
         time.advance(by: 1000)
         #expect(!attendance.detach(session, .stream))
@@ -30,12 +32,32 @@ struct PresenceTests {
     }
 
     @Test
+    func `Each client that attaches delays the next fetch`() async throws {
+        try await ServiceStage.run { stage in
+            let (store, app) = (stage.service.store, stage.app)
+            _ = try await store.apps.setRefreshInterval(.minimum, of: app, at: stage.service.clock.now)
+            func lastAttachedAt() async throws -> Timestamp? {
+                try await store.database.read { db in try store.apps.readRefresh(of: app, db).lastAttachedAt }
+            }
+            let session = try await stage.session().id
+            let service = stage.service
+            let times = try await service.attached(to: session, .stream) {
+                let first = try await lastAttachedAt()
+                try await eventually("time passes") { service.clock.now > first ?? service.clock.now }
+                let second = try await service.attached(to: session, .wait) { try await lastAttachedAt() }
+                return [first, second].compactMap { $0 }
+            }
+            #expect(times.count == 2 && times[0] < times[1], "\(times)")
+        }
+    }
+
+    @Test
     func `Sessions without clients are removed, sessions with clients are not`() {
         let time = ManualClock()
         let attendance = Attendance(clock: time.clock)
         let start = time.clock.now
-        _ = attendance.attach(session, .wait)
-        _ = attendance.attach(SessionID(2), .wait)
+        attendance.attach(session, .wait)
+        attendance.attach(SessionID(2), .wait)
         time.advance(by: 1000)
         _ = attendance.detach(session, .wait)
         time.advance(by: 10_000)

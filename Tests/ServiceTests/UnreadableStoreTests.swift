@@ -92,7 +92,8 @@ struct UnreadableStoreTests {
 
     @Test func `An app is asked although its webhook cannot be looked up`() async throws {
         try await ServiceStage.run(webhook: "https://app.example/hook") { stage in
-            let session = try await stage.session()
+            // A launch would need the app as well.
+            let session = try await stage.session { $0.sessionSendsLaunchEvents = false }
             stage.origin.serve(
                 "/a", .text("secret"), always: [.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")])])
             let task = try await stage.create(stage.order("/a", suspended: true), in: session)[0]

@@ -128,7 +128,11 @@ struct LaunchModel: Sendable {
         case .answered(let s): _ = try move(s, .succeeded(deadline: now + scope.deadline))
         case .answeredInline(let s, let through):
             if through != nil { scope.parts -= 1 }
-            try complete(s, through)
+            if let launch = sessions[s].launch, !sessions[s].attachment.admits(responseTo: launch.name, at: now) {
+                _ = try move(s, .succeeded(deadline: now + scope.deadline))
+            } else {
+                try complete(s, through)
+            }
         case .failed(let s):
             scope.failures -= 1
             try failed(s) { .failed($0) }

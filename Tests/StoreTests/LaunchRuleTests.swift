@@ -50,6 +50,45 @@ struct LaunchRuleTests {
     }
 
     @Test
+    func `A session that is newer than the start of the node launches at once`() async throws {
+        let fixture = try await StoreFixture()
+        let older = try await fixture.makeSession()
+        fixture.advance(.seconds(1))
+        for id in 1...2 { fixture.setAttached(false, SessionID(Int64(id))) }
+        fixture.advance(.seconds(1))
+        let newer = try await fixture.makeSession()
+        #expect((older.id, newer.id) == (SessionID(1), SessionID(2)))
+        for session in [older, newer] { try await fixture.finished(session) }
+        #expect(try await fixture.openLaunch(older) == nil)
+        #expect(try await fixture.openLaunch(newer) != nil)
+    }
+
+    @Test
+    func `A launch has the trace context of the task that causes it`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        let tasks = try await fixture.create(
+            ["00-a", "00-b"].map { context in fixture.download { $0.traceparent = context } }, in: session)
+        func traceparent() async throws -> String? {
+            let launch = try #require(try await fixture.openLaunch(session))
+            let record = try await fixture.store.launches.read(launch, app: session.app)
+            _ = try await fixture.store.launches.answer(
+                launch, app: session.app, with: .completed(through: nil), epoch: nil, at: fixture.now)
+            return record.traceparent
+        }
+        _ = try await fixture.claim()
+        try await fixture.settle(fixture.completion(tasks[0].task.id))
+        try await fixture.settle(fixture.ask(tasks[1].task.id, "q"))
+        #expect(try await traceparent() == "00-b")
+        try await fixture.create(
+            [fixture.download { $0.traceparent = "00-c" }], in: session)
+        _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: tasks[1].task.id, at: fixture.now)
+        _ = try await fixture.claim()
+        try await fixture.settle(fixture.completion(TaskID(tasks[1].task.id.rawValue + 1)))
+        #expect(try await traceparent() == "00-c")
+    }
+
+    @Test
     func `A challenge launches early, with finished tasks`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()

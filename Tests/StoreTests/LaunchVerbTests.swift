@@ -207,6 +207,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `A response completes no launch while another client is attached`(isLaunchedApp: Bool) async throws {
+        let stage = try await LaunchStage()
+        let session = try await stage.finishTask(in: "a")
+        let launch = try await stage.claim()[0]
+        _ = try await stage.store.sessions.attach(
+            .take(ttl: .seconds(30), launchId: isLaunchedApp ? launch.launchId : nil, takeover: false), to: session,
+            at: stage.now)
+        try await stage.report(launch, .succeeded(.completed(through: nil)))
+        let record = try await stage.launches()[0]
+        #expect(record.state.name == (isLaunchedApp ? "completed" : "launched"))
+        #expect(record.attempts.last?.error?.contains("attachment") == (isLaunchedApp ? nil : true))
+        let acknowledged = try await stage.store.sessions.read(session).acknowledgedSeq
+        #expect((acknowledged > 0) == isLaunchedApp)
+    }
+
     @Test func `A missed deadline is a failed attempt, an expired lease is none`() async throws {
         let stage = try await LaunchStage()
         try await stage.finishTask(in: "a")

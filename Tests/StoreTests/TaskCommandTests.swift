@@ -5,6 +5,31 @@ import Testing
 @testable import Store
 
 struct TaskCommandTests {
+    @Test func `Concurrent changes and takeovers get their own results`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        let task = try await fixture.create(fixture.download(), in: session).id
+        let (store, now) = (fixture.store, fixture.now)
+        try await withThrowingTaskGroup { group in
+            for n in 0..<50 {
+                group.addTask {
+                    var changes = TaskChanges()
+                    changes.taskDescription = .some("\(n)")
+                    let changed = try await store.tasks.change(task, changes, ifRevision: nil, at: now).0
+                    #expect(changed.specification.taskDescription == "\(n)")
+                    return nil as Int64?
+                }
+                group.addTask {
+                    try await store.sessions.attach(
+                        .take(ttl: .seconds(60), launchId: nil, takeover: true), to: session.id, at: now
+                    ).0.attachment?.epoch
+                }
+            }
+            let epochs = try await group.reduce(into: []) { $0.append($1) }.compactMap { $0 }
+            #expect(epochs.sorted() == Array(1...50))
+        }
+    }
+
     @Test
     func `Suspended time does not count towards the resource timeout`() async throws {
         let fixture = try await StoreFixture()

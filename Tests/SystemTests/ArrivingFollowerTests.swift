@@ -35,6 +35,20 @@ struct ArrivingFollowerTests {
         }
     }
 
+    @Test func `A reader of a task that follows afterwards gets the leader's bytes at once`() async throws {
+        scene.origin.serve("/a", Self.resource, always: [.holdBody(after: Self.size / 2, gate)])
+        try await scene.download("/a")
+        _ = try await read(1).bytes(Self.size / 3)
+        for number in 2...5 {
+            try await scene.download("/a")
+            let reader = try await scene.api.begin("GET", path(number), headers: [("Prefer", "wait=10")]).follow()
+            #expect(try await reader.bytes(Self.size / 3).status == 200)
+        }
+        gate.open()
+        try await scene.completed(5)
+        #expect(scene.origin.requests("/a").count == 1)
+    }
+
     @Test func `A reader of a follower gets the leader's bytes as they arrive, under the follower's tag`()
         async throws
     {

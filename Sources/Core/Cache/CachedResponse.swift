@@ -183,8 +183,9 @@ package struct CachedResponse: Shape {
         }
         for field in new { copy.remove(field.name) }
         copy.fields += new
-        // A 304 without an age comes from the origin: the stored age belongs to the earlier response.
-        if !head.contains("Age") { copy.remove("Age") }
+        // Those of the earlier response do not tell the age of the 304: a message without a date was created when it
+        // was received (RFC 9110 section 6.6.1), and one without an age comes from the origin.
+        for name in ["Age", "Date"] where !head.contains(name) { copy.remove(name) }
         return copy
     }
 }

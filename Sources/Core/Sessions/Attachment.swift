@@ -107,6 +107,12 @@ package struct Attachment: Shape {
         return !isHeld(at: now) && !wasTakenOver
     }
 
+    /// Whether the response to a webhook may complete its launch. It has no epoch: while a lease is held, it has to be
+    /// that of the launched app.
+    package func admits(responseTo launchId: String, at now: Timestamp) -> Bool {
+        !isHeld(at: now) || lease?.launchId?.utf8.elementsEqual(launchId.utf8) == true
+    }
+
     private mutating func end(at now: Timestamp) {
         guard let lease else { return }
         endedAt = min(now, lease.expiresAt)

@@ -103,7 +103,7 @@ package final class ArrivalReader: Sendable {
         if let offset { source.arrival.beginWait(for: offset) }
         defer { if let offset { source.arrival.endWait(for: offset) } }
         let hasNews = await watch.wait(until: min(deadline, service.clock.monotonic() + Self.period))
-        return !hasNews || source.arrival.isLeft
+        return !hasNews || source.arrival.isLeft || source.arrival.isFollowing
     }
 
     /// The place of a content's bytes; `nil` for a partial file that is not here.

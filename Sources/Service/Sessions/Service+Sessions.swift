@@ -107,11 +107,12 @@ extension Service {
     package func attached<Result>(
         to id: SessionID, _ kind: Presence.Kind, _ body: () async throws -> Result
     ) async throws -> Result {
-        let isFirst = attendance.attach(id, kind)
+        attendance.attach(id, kind)
         defer {
             if attendance.detach(id, kind) { relauncher.check(id, at: clock.now + settings.detachGrace) }
         }
-        if isFirst { outlet.handle(try await store.sessions.clientAttached(to: id, kind, at: clock.now)) }
+        let shown = attendance.kind(of: id) ?? kind
+        outlet.handle(try await store.sessions.clientAttached(to: id, shown, at: clock.now))
         return try await body()
     }
 }

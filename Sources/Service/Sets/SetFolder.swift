@@ -311,12 +311,12 @@ struct SetFolder: Sendable {
     /// Removes the entries of the trash, and the blobs to which only the trash refers.
     private func emptyTrash(of places: Places) async throws(SystemError) {
         let (names, staged) = try await disk.run { () throws(SystemError) in
-            let names = try places.area.entries().map(\.text)
+            let entries = try places.area.entries()
             var staged: [OpenFolder] = []
-            for name in names where name.hasPrefix(Self.staging) {
-                if let folder = try places.area.folder(name) { staged.append(folder) }
+            for entry in entries where entry.kind == .folder && entry.text.hasPrefix(Self.staging) {
+                if let folder = try places.area.folder(entry.text) { staged.append(folder) }
             }
-            return (names.filter { $0.hasPrefix(Self.trash) }, staged)
+            return (entries.map(\.text).filter { $0.hasPrefix(Self.trash) }, staged)
         }
         var (trash, used) = (names, Set<String>())
         guard !trash.isEmpty else { return }

@@ -332,6 +332,22 @@ extension Face {
         }
     }
 
+    /// Runs `body` as one transaction, and reads the changed resource in it: no later commit's change of the resource is
+    /// shown to this caller as its own.
+    ///
+    /// - Throws: ``DomainError/notFound`` if the resource does not exist.
+    func transact<Value: Sendable>(
+        at now: Timestamp, returning read: @escaping @Sendable (Connection) throws -> Value?,
+        _ body: @escaping @Sendable (Transaction) throws -> Void
+    ) async throws -> (Value, Aftermath) {
+        try await database.write { db in
+            let transaction = Transaction(db, store, now: now)
+            try body(transaction)
+            let aftermath = try transaction.finish()
+            return (try read(db).orNotFound(), aftermath)
+        }
+    }
+
     /// Runs `body` as one transaction, reads its result after the commit, and returns the result and aftermath.
     ///
     /// - Parameter body: Returns the closure that reads the result after the commit. An error of that closure undoes

@@ -55,7 +55,13 @@ extension Store.Launches {
             try transaction.move(launch: id, .complete)
             return
         }
-        if case .call(let epoch) = path { try store.sessions.checkFence(session, epoch: epoch, transaction) }
+        let attachment = try store.sessions.attachment(of: session)
+        let isAdmitted =
+            switch path {
+            case .webhook: attachment.admits(responseTo: launchId, at: transaction.now)
+            case .call(let epoch): attachment.admits(epoch: epoch, at: transaction.now)
+            }
+        guard isAdmitted else { throw DomainError.attachmentFenced }
         let through = through ?? lastSeq
         guard through <= session.lastSeq else {
             throw DomainError.acknowledgementOutOfRange(lastSeq: session.lastSeq)

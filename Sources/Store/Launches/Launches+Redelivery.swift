@@ -10,7 +10,9 @@ extension Store.Launches {
     package func redeliver(
         _ launchId: String, app: AppID, at now: Timestamp
     ) async throws -> (LaunchRecord, Aftermath) {
-        let (_, aftermath) = try await transact(at: now) { transaction in
+        try await transact(
+            at: now, returning: { db in try self.read(self.launchID(launchId, app: app, db), db) }
+        ) { transaction in
             let id = try self.launchID(launchId, app: app, transaction.db)
             let launch = try transaction.db.first(
                 "SELECT id, kind, state, session, session_identifier FROM launch WHERE id = ?1", id
@@ -18,7 +20,6 @@ extension Store.Launches {
             guard try self.redeliver(launch.orNotFound(), of: app, transaction) else { return }
             try self.closeBreaker(of: app, transaction)
         }
-        return (try await read(launchId, app: app), aftermath)
     }
 
     /// Visits up to `limit` launches of an app before `cursor`, 0 for the newest, and redelivers those that match.

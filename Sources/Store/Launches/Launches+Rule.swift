@@ -32,7 +32,7 @@ extension Transaction {
         rule.unansweredChallengeSeq = circumstances.challenge
         rule.unansweredDelayedRequestSeq = circumstances.delayedRequest
         switch rule.evaluate(at: now) {
-        case .launch(let reasons): try launch(session, reasons)
+        case .launch(let reasons): try launch(session, reasons, circumstances)
         case .join(let reasons):
             try db.execute(
                 "UPDATE launch SET reasons = reasons | ?2 WHERE id = ?1 AND reasons | ?2 <> reasons",
@@ -62,6 +62,8 @@ extension Transaction {
     /// The presence in a session: streams and held requests here and at other nodes, and the attachment lease.
     private func presence(of session: SessionEntry, _ circumstances: Circumstances) throws -> Presence {
         var presence = policies.presence(session.id)
+        // The start of the node: no client can have been attached before the session existed.
+        if presence.lastDetachedAt < session.createdAt { presence.lastDetachedAt = Timestamp(milliseconds: 0) }
         presence.isAttached = presence.isAttached || circumstances.isAttachedElsewhere
         if let elsewhere = circumstances.lastDetachedElsewhere {
             presence.lastDetachedAt = max(presence.lastDetachedAt, elsewhere)
@@ -73,22 +75,35 @@ extension Transaction {
         return presence
     }
 
-    private func launch(_ session: SessionEntry, _ reasons: LaunchRule.Reasons) throws {
+    private func launch(
+        _ session: SessionEntry, _ reasons: LaunchRule.Reasons, _ circumstances: Circumstances
+    ) throws {
         guard let app = try store.apps.read(session.app, db), !app.isForceQuit else { return }
         session.book.openLaunch = try insertLaunch(
             Identifier.make(prefix: "lnch_"), .handleEvents, of: session.app, for: session, app.webhook.parkReason,
-            reasons, traceparent: try traceparentOfLastCompletion(in: session))
+            reasons, traceparent: try traceparent(of: cause(of: reasons, session, circumstances), in: session))
         session.revision += 1
     }
 
-    /// The `traceparent` of the task that completed last; `nil` if its request has none, or cannot be read.
-    private func traceparentOfLastCompletion(in session: SessionEntry) throws -> String? {
+    /// The event that causes a launch. Questions, which delay their tasks, precede completions. No single task causes a
+    /// stall.
+    private func cause(
+        of reasons: LaunchRule.Reasons, _ session: SessionEntry, _ circumstances: Circumstances
+    ) -> Int64? {
+        if reasons.contains(.authenticationRequired) { return circumstances.challenge }
+        if reasons.contains(.delayedRequestReady) { return circumstances.delayedRequest }
+        return reasons == .tasksStalled ? nil : session.book.lastCompletionSeq
+    }
+
+    /// The `traceparent` of the task of an event; `nil` if its request had none, or cannot be read.
+    private func traceparent(of event: Int64?, in session: SessionEntry) throws -> String? {
+        guard let event else { return nil }
         do {
             return try db.first(
                 """
                 SELECT t.specification_document, t.session, t.number FROM event e JOIN task t ON t.id = e.task \
                 WHERE e.session = ?1 AND e.seq = ?2
-                """, session.id.rawValue, session.book.lastCompletionSeq
+                """, session.id.rawValue, event
             ) { row in
                 try documents.decode(
                     TaskSpecification.self, row.blob("specification_document"),

@@ -195,6 +195,8 @@ extension Store.Launches {
             } catch DomainError.acknowledgementOutOfRange {
                 // The answer completed events that do not exist, but it proves that the app was launched.
                 try note("The answer completes events that do not exist.", on: launch, transaction.db)
+            } catch DomainError.attachmentFenced {
+                try note("Another client holds the session's attachment.", on: launch, transaction.db)
             }
         }
         guard isUnderWay else { return }

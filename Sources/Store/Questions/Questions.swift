@@ -133,7 +133,7 @@ extension Store.Questions {
         _ questionId: String, app: AppID, with answer: Answer, origin: String?, credentialId: String = "",
         at now: Timestamp
     ) async throws -> (QuestionRecord, Aftermath) {
-        let (_, aftermath) = try await transact(at: now) { [documents] transaction in
+        try await transact(at: now, returning: { try self.read(questionId, $0) }) { [documents] transaction in
             let db = transaction.db
             let id = try db.first(
                 "SELECT id FROM question WHERE public_id = ?1 AND app = ?2", questionId, app.rawValue
@@ -162,7 +162,6 @@ extension Store.Questions {
             }
             try self.release(questionId, limit: Self.releasedAtOnce, transaction)
         }
-        return (try await read(questionId, app: app), aftermath)
     }
 
     /// The maximum number of tasks resumed in one transaction: each may complete, which costs eight rows.

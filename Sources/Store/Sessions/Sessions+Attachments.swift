@@ -10,7 +10,7 @@ extension Store.Sessions {
     package func attach(
         _ event: Attachment.Event, to id: SessionID, at now: Timestamp
     ) async throws -> (SessionRecord, Aftermath) {
-        let (_, aftermath) = try await transact(at: now) { transaction in
+        try await transact(at: now, returning: { try self.read(id, $0) }) { transaction in
             let session = try transaction.session(id)
             var attachment = try self.attachment(of: session)
             let arrival: Attachment.Arrival?
@@ -27,7 +27,6 @@ extension Store.Sessions {
             session.attachment = self.documents.encode(attachment)
             session.isChanged = true
         }
-        return (try await read(id), aftermath)
     }
 
     /// Supersedes an unsent launch if the client attached by itself, not as the launched app.

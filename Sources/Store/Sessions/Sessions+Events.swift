@@ -129,7 +129,7 @@ extension Store.Sessions {
     package func acknowledge(
         through seq: Int64, epoch: Int64?, in id: SessionID, ifRevision revision: Int64? = nil, at now: Timestamp
     ) async throws -> (SessionRecord, Aftermath) {
-        let (_, aftermath) = try await transact(at: now) { transaction in
+        try await transact(at: now, returning: { try self.read(id, $0) }) { transaction in
             let session = try transaction.session(id, ifRevision: revision)
             try self.checkFence(session, epoch: epoch, transaction)
             guard seq <= session.lastSeq else {
@@ -137,7 +137,6 @@ extension Store.Sessions {
             }
             try self.acknowledge(through: seq, session, transaction)
         }
-        return (try await read(id), aftermath)
     }
 
     /// Advances the acknowledgement and starts the retention of the covered rows without writing them: two rows.

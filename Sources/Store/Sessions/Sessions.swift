@@ -104,14 +104,13 @@ extension Store.Sessions {
     package func invalidate(
         _ id: SessionID, cancelsTasks: Bool = false, ifRevision revision: Int64? = nil, at now: Timestamp
     ) async throws -> (SessionRecord, Aftermath) {
-        let (_, aftermath) = try await transact(at: now) { transaction in
+        try await transact(at: now, returning: { try self.read(id, $0) }) { transaction in
             let session = try transaction.session(id, ifRevision: revision)
             session.invalidate(at: now)
             if cancelsTasks {
                 try store.tasks.beginCancellation(of: session.app, id, reason: nil, transaction.db)
             }
         }
-        return (try await read(id), aftermath)
     }
 
     /// Deletes the session at once with a tombstone. The janitor removes its rows and files in small steps.

@@ -97,7 +97,7 @@ extension Store.Tasks {
         _ command: TaskCommand, task id: TaskID, ifRevision revision: Int64? = nil, overtakesMove: Bool = false,
         at now: Timestamp
     ) async throws -> (TaskRecord, Aftermath) {
-        let (_, aftermath) = try await transact(at: now) { transaction in
+        try await transact(at: now, returning: { try self.read(id, $0) }) { transaction in
             guard let live = try transaction.live(id) else {
                 guard try self.read(id, transaction.db) != nil else { throw DomainError.notFound }
                 throw DomainError.taskCompleted
@@ -106,7 +106,6 @@ extension Store.Tasks {
             if command.endsTask, !overtakesMove { try store.files.checkMove(live.plannedMove) }
             _ = try self.carryOut(command, live, transaction)
         }
-        return (try await read(id), aftermath)
     }
 
     /// - Throws: ``DomainError/revisionMismatch`` if `revision` is not `nil` and not the task's.
@@ -235,7 +234,7 @@ extension Store.Tasks {
         _ id: TaskID, _ changes: TaskChanges, ifRevision revision: Int64?, overtakesMove: Bool = false,
         at now: Timestamp
     ) async throws -> (TaskRecord, Aftermath) {
-        let (_, aftermath) = try await transact(at: now) { transaction in
+        try await transact(at: now, returning: { try self.read(id, $0) }) { transaction in
             let db = transaction.db
             guard var task = try self.read(id, db) else { throw DomainError.notFound }
             if let revision, revision != task.revision { throw DomainError.revisionMismatch }
@@ -252,7 +251,6 @@ extension Store.Tasks {
             if task.specification != old { try self.save(task, db) }
             if let live { try self.apply(changes, to: live, task, transaction) }
         }
-        return (try await read(id), aftermath)
     }
 
     /// Stores the changed specification of a task.

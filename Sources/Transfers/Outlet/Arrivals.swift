@@ -8,6 +8,7 @@ package final class Arrival: Sendable {
         var content: ArrivingContent?
         var response: TaskResponse?
         var isOver = false
+        var isFollowing = false
         /// The number of readers here that wait for the byte at an offset.
         var waits: [Int64: Int] = [:]
     }
@@ -30,6 +31,12 @@ package final class Arrival: Sendable {
 
     /// Whether the task writes no more bytes into the partial file: it is completed, or another task has the file.
     package var isLeft: Bool { begunVersion == Self.isPassedOn || state.withLock { $0.isOver } }
+
+    /// Whether the task waits for the bytes of another one.
+    package internal(set) var isFollowing: Bool {
+        get { state.withLock { $0.isFollowing } }
+        set { state.withLock { $0.isFollowing = newValue } }
+    }
 
     fileprivate func pass() { begin(Self.isPassedOn) }
 
@@ -131,6 +138,12 @@ package final class Arrivals: Sendable {
         before?.pass()
         after?.begin(version)
         if let former { changes.signal(former) }
+    }
+
+    /// Records that a task waits for the bytes of another one.
+    func follows(_ task: TaskID) {
+        state.withLock { $0.entries[task]?.arrival }?.isFollowing = true
+        changes.signal(task)
     }
 
     /// Records that a task is completed.

@@ -53,15 +53,13 @@ package final class Attendance: Sendable {
     }
 
     /// Attaches a client.
-    ///
-    /// - Returns: Whether it is the session's first client.
-    package func attach(_ session: SessionID, _ kind: Presence.Kind) -> Bool {
+    package func attach(_ session: SessionID, _ kind: Presence.Kind) {
         entries.withLock { entries in
-            var entry = entries[session] ?? Entry()
-            let isFirst = !entry.isAttached
-            if kind == .stream { entry.streams += 1 } else { entry.waits += 1 }
-            entries[session] = entry
-            return isFirst
+            if kind == .stream {
+                entries[session, default: Entry()].streams += 1
+            } else {
+                entries[session, default: Entry()].waits += 1
+            }
         }
     }
 

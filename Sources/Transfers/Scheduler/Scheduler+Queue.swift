@@ -225,7 +225,9 @@ extension Scheduler {
             }
             try await cache.cookies.hold(task.session, store)
             agenda.withLock { $0.began(in: lane) }
-            flights[task.id] = Flight(transfer, outlet.arrivals.arrival(of: task.id))
+            let arrival = outlet.arrivals.arrival(of: task.id)
+            arrival.isFollowing = false
+            flights[task.id] = Flight(transfer, arrival)
             await feed(.begin, to: task.id)
         } catch is BadURL {
             let error = TaskError(.badURL, failingURL: task.specification.request.url)

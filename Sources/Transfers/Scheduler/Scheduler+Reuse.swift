@@ -43,6 +43,7 @@ extension Scheduler {
             let (answers, aftermath) = try await store.cache.consult(asked.map(\.question), at: clock.now)
             outlet.handle(aftermath)
             for ((question, _), answer) in zip(asked, answers) {
+                if case .follow = answer { outlet.arrivals.follows(question.task) }
                 inbox.tell(.event(question.task, Incident(.consulted(answer))))
             }
         } catch  where asked.count > 1 && Store.Obstacle(error) == nil {
