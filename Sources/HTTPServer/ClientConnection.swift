@@ -100,14 +100,17 @@ final class ClientConnection: Sendable {
     /// kernel doubles the number for its own needs (socket(7), `SO_SNDBUF`).
     private static let streamBuffer: Int32 = 32 * 1024
 
-    /// Limits the kernel's send buffer for the client.
-    func limitSendBuffer() {
+    /// Milliseconds for which sent bytes of a stream may stay unacknowledged, or a full receive buffer unread
+    /// (`TCP_USER_TIMEOUT`, tcp(7)). Keep-alive probes are not sent while bytes are unacknowledged, and a heartbeat would
+    /// be sent again for a quarter of an hour.
+    private static let streamTimeout: Int32 = 10_000
+
+    /// Limits the kernel's send buffer for the client, and the time for which the client may be silent.
+    func prepareForStream() {
         state.withLock { state in
             guard !state.isClosed else { return }
-            var bytes = Self.streamBuffer
-            let code = setsockopt(
-                descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, socklen_t(MemoryLayout.size(ofValue: bytes)))
-            precondition(code == 0, "setsockopt: \(errno)")
+            SocketAddress.setOption(descriptor, SOL_SOCKET, SO_SNDBUF, Self.streamBuffer)
+            SocketAddress.setOption(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Self.streamTimeout)
         }
     }
 

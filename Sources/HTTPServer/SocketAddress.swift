@@ -29,8 +29,8 @@ enum SocketAddress {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(family, type, 0)
         guard descriptor >= 0 else { throw ServerStartError(call: "socket", errno) }
-        var yes: Int32 = 1
-        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
+        probeIdleClients(descriptor)
         let bound = withUnsafeBytes(of: &address) {
             // `bind` expects the common prefix of all address types.
             bind(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
@@ -41,6 +41,23 @@ enum SocketAddress {
             throw ServerStartError(call: "cannot listen on \(name)", code)
         }
         return descriptor
+    }
+
+    /// Has the kernel probe silent clients. Accepted sockets inherit the options of their listener (tcp(7)).
+    ///
+    /// A client whose machine or network fails sends no FIN, and a held request has nothing to send that would reveal
+    /// the failure. The connection ends 11 s after the last packet of such a client: 5 s and three probes, each 2 s.
+    private static func probeIdleClients(_ listener: Int32) {
+        setOption(listener, SOL_SOCKET, SO_KEEPALIVE, 1)
+        setOption(listener, Int32(IPPROTO_TCP), TCP_KEEPIDLE, 5)
+        setOption(listener, Int32(IPPROTO_TCP), TCP_KEEPINTVL, 2)
+        setOption(listener, Int32(IPPROTO_TCP), TCP_KEEPCNT, 3)
+    }
+
+    static func setOption(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int32) {
+        var value = value
+        let code = setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size))
+        precondition(code == 0, "setsockopt: \(errno)")
     }
 
     private static func port(of descriptor: Int32) -> UInt16 {
