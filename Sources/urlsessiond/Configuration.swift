@@ -198,7 +198,8 @@ struct Configuration {
             }
             let path = LocalFile.absolute(parts[1])
             if !LocalFile.isFolder(path) { values.fault("files-root", "\(path) is not a folder") }
-            roots[parts[0]] = path
+            // Roots are opened without following links.
+            roots[parts[0]] = LocalFile.resolved(path)
         }
         return roots
     }

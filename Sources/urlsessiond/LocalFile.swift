@@ -54,6 +54,13 @@ enum LocalFile {
         return String(cString: folder) + "/" + relative
     }
 
+    /// The path without symbolic links; the path itself if it does not exist.
+    static func resolved(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
     /// Length in bytes; nil if the file does not exist.
     static func size(_ path: String) -> Int64? {
         var status = stat()

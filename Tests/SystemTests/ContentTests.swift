@@ -242,6 +242,23 @@ import Testing
         #expect(filesBelow(files.path) == ["dir/sub/a.bin"])
     }
 
+    @Test func `A root may be a symbolic link, whose target is found at the start`() async throws {
+        let files = TemporaryFolder()
+        files.makeFolder("root")
+        files.makeFolder("other")
+        #expect(makeSymbolicLink(from: files.file("link"), to: files.file("root")))
+        let scene = try await Scene(["--files-root", "out=\(files.file("link"))"])
+        unlink(files.file("link"))
+        #expect(makeSymbolicLink(from: files.file("link"), to: files.file("other")))
+        scene.origin.serve("/a", .generated(seed: 1, length: 100))
+        let number = try await scene.download("/a", ["destination": ["root": "out", "path": "a.bin"]])
+        #expect(try await scene.completed(number)["outcome"] == "succeeded")
+        #expect(filesBelow(files.file("root")) == ["a.bin"] && filesBelow(files.file("other")).isEmpty)
+        scene.origin.serve("/up", .upload())
+        let upload = try await scene.upload("/up", body: ["root": "out", "path": "a.bin"])
+        #expect(try await scene.completed(upload)["outcome"] == "succeeded")
+    }
+
     @Test func `A destination never leaves its root`() async throws {
         let files = TemporaryFolder()
         files.makeFolder("root")
