@@ -147,9 +147,11 @@ package final class Service: Sendable {
     ///
     /// - Parameter acceptsNewMasterKey: Whether to start if the store's secrets were sealed with another key: they are
     ///   lost then.
+    /// - Returns: Whether they were lost.
     /// - Throws: ``WrongMasterKey``.
-    package func prepare(acceptsNewMasterKey: Bool = false) async throws {
-        try await checkMasterKey(acceptsNew: acceptsNewMasterKey)
+    @discardableResult
+    package func prepare(acceptsNewMasterKey: Bool = false) async throws -> Bool {
+        let lostSecrets = try await checkMasterKey(acceptsNew: acceptsNewMasterKey)
         try await folder.prepare()
         if settings.contents == nil, try await store.files.namesObjects() {
             log.error("contents or bodies in a bucket cannot be read: --contents is not set")
@@ -180,6 +182,7 @@ package final class Service: Sendable {
         if recovered.interrupted > 0 {
             log.info("interrupted transfers were requeued", ("tasks", recovered.interrupted))
         }
+        return lostSecrets
     }
 
     /// Runs scheduler, relauncher, janitor and the other loops until it is cancelled, or one of them fails.

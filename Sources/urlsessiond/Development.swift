@@ -11,14 +11,22 @@ enum Development {
     /// The key `dev`, valid while its record exists.
     static let literalKey = APISettings.LiteralKey(hash: Digest.of(Array(key.utf8)), keyIdentifier: key)
 
+    private static let webhookSecret = [UInt8](repeating: 0, count: 32)
+
     /// Creates the app `dev` and its key if they are missing, the app with 32 zero bytes as webhook secret.
-    static func prepare(_ service: Service) async throws {
+    ///
+    /// - Parameter lostSecrets: Whether this start has replaced all webhook secrets, because the master key is new.
+    static func prepare(_ service: Service, lostSecrets: Bool) async throws {
         do {
             try await make(in: service)
         } catch {
             // Another node, which started at the same time, may have created both.
             guard try await service.key(key) != nil else { throw error }
         }
+        guard lostSecrets else { return }
+        try await service.rotateWebhookSecret(
+            of: service.app(identifier: key).id, to: webhookSecret, previousExpiresAt: service.clock.now,
+            recording: nil)
     }
 
     private static func make(in service: Service) async throws {
@@ -29,7 +37,7 @@ enum Development {
         do {
             _ = try await service.createApp(
                 identifier: key, webhook: WebhookSettings(), backgroundRefreshStatus: .available, limits: AppLimits(),
-                key: record, webhookSecret: [UInt8](repeating: 0, count: 32), recording: nil)
+                key: record, webhookSecret: webhookSecret, recording: nil)
         } catch DomainError.appExists {
             // Only the key was revoked.
             record.app = try await service.app(identifier: key).id

@@ -64,15 +64,16 @@ struct Serve {
         let service = try openStore(keys) {
             try makeService(keys, egress, buckets, metrics, publicURL: publicURL(port: listener.port))
         }
+        let lostSecrets: Bool
         do {
-            try await service.prepare(acceptsNewMasterKey: configuration.acceptsNewMasterKey)
+            lostSecrets = try await service.prepare(acceptsNewMasterKey: configuration.acceptsNewMasterKey)
         } catch is WrongMasterKey {
             keys.withdrawNewMasterKey()
             throw Failure(
                 text: "\(configuration.masterKeyFile) is another key, and \(StartupKeys.remedy(configuration))")
         }
         let launches = try makeLaunches(service, egress, metrics, publicURL: publicURL(port: listener.port))
-        if configuration.isDevelopment { try await Development.prepare(service) }
+        if configuration.isDevelopment { try await Development.prepare(service, lostSecrets: lostSecrets) }
         let api = APIServer(
             settings: apiSettings(keys), service: service, launches: launches, metrics: metrics, log: log)
         let (end, hangup) = try listenForSignals()

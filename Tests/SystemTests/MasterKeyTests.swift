@@ -37,6 +37,10 @@ import Testing
         #expect(task.status == 200 && task.json["outcome"] == "succeeded", "\(task.text)")
         #expect(try await service.api.get("/v1/sessions/s/tasks/1/content").text == "content")
         #expect(readFile(data.file("data/master.key")) != key)
+        let receiver = try Receiver()
+        expect(try await service.api.patch("/v1/app", ["webhook": ["url": .string(receiver.url)]]), 200)
+        expect(try await service.api.post("/v1/app/webhook/ping"), 200)
+        #expect(receiver.deliveries.first?.isSigned(with: devSecret) == true, "the documented secret of --dev")
         try await service.terminate()
 
         let again = try await ServiceProcess(data: data)

@@ -120,6 +120,15 @@ struct ToolTests {
         }
     }
 
+    @Test func `Help separates the options of all commands from those of calls to the service`() throws {
+        let lines = Help.overview().split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let title = try #require(lines.firstIndex(of: "Options of all commands:"))
+        let options = Array(lines[(title + 1)...].prefix { !$0.isEmpty })
+        #expect(options.count == CommandTable.common.count && !options.contains { $0.contains("--json") })
+        #expect(lines.contains { $0.hasPrefix("  --json ") })
+        #expect(throws: CallWords.Fault.self) { try parse("profiles --json") }
+    }
+
     @Test func `Completions depend on the position in the line`() async {
         func answer(_ line: String) -> Completions.Answer {
             Completions.answer(line.split(separator: " ", omittingEmptySubsequences: false).map(String.init))

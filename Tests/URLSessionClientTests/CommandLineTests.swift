@@ -651,6 +651,15 @@ struct CommandLineTests {
         #expect(try await call("webhook") == ["-\tenabled"])
     }
 
+    @Test func `A webhook's secret of another form is refused before the webhook is set`() async throws {
+        for secret in ["junk", "whsec_", "whsec_AAAA", String(LaunchReceiverTests.secret.dropFirst("whsec_".count))] {
+            folder.write(Array(secret.utf8), to: "secret")
+            let failed = try await failure("receive", "--listen", "127.0.0.1:0", "--secret-file", "secret")
+            #expect(failed.status == 2 && failed.errors.contains("whsec_ and 32 bytes"), "\(secret): \(failed)")
+        }
+        #expect(try await call("webhook") == ["-\tenabled"])
+    }
+
     @Test func `Another webhook is not replaced unless requested`() async throws {
         try await call("webhook", "set", "http://127.0.0.1:1/")
         #expect(try await failure("receive", "--listen", "127.0.0.1:0").errors.contains("--replace"))

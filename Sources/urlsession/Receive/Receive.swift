@@ -71,11 +71,11 @@ struct Receive {
             let lines = String(decoding: try LocalFiles.read(path), as: UTF8.self).lines.map(\.trimmed)
             secret = lines.first { !$0.isEmpty } ?? ""
         }
-        do {
-            return try URLSessionClient.Webhook(secrets: [secret])
-        } catch {
-            throw Failure("the webhook's secret is invalid: it must begin with whsec_", status: 2)
+        // The service's secrets have this form only: with another one, each webhook would be refused.
+        guard secret.hasPrefix("whsec_"), Base64.decode(String(secret.dropFirst("whsec_".count)))?.count == 32 else {
+            throw Failure("the webhook's secret is invalid: it is whsec_ and 32 bytes in base64", status: 2)
         }
+        return try URLSessionClient.Webhook(secrets: [secret])
     }
 
     // MARK: The app's webhook

@@ -10,8 +10,9 @@ enum Help {
             lines += ["", group.title + ":"]
             lines += rows(group.commands.map { ($0.name, $0.summary) })
         }
-        lines += ["", "Options of all commands:"]
-        lines += rows((CommandTable.connection + CommandTable.common).map { ($0.usage, $0.help) })
+        lines += ["", "Options of the commands that call the service:"]
+        lines += rows(CommandTable.connection.map { ($0.usage, $0.help) })
+        lines += ["", "Options of all commands:"] + rows(CommandTable.common.map { ($0.usage, $0.help) })
         lines += ["", "Environment:"] + rows(CommandTable.variables.map { ($0.name, $0.meaning) })
         lines += ["", "Exit status:"] + rows(CommandTable.statuses.map { (String($0.status), $0.meaning) })
         lines += ["", "urlsession COMMAND --help tells more about each."]
