@@ -42,7 +42,8 @@ struct ReceiverAnswer {
             verdict = .gone
         case 429, 503:
             error = StatusText.of(head.status)
-            verdict = .failed(retryAfter: RetryAfter.parse(head.fields, now: now), wasAnswered: true)
+            let wait = RetryAfter.parse(head.fields, now: now, atMost: LaunchSchedule.lifetime)
+            verdict = .failed(retryAfter: wait, wasAnswered: true)
         case 300..<400:
             error = "\(StatusText.of(head.status)): redirects are not followed."
             verdict = .failed(retryAfter: nil, wasAnswered: true)

@@ -133,7 +133,7 @@ import Testing
         #expect(schedule.delay(afterAttempt: 2, jitter: 0.5, retryAfter: nil) == .seconds(33))
         #expect(schedule.delay(afterAttempt: 2, jitter: 7, retryAfter: .seconds(9)) == .seconds(36))
         #expect(schedule.delay(afterAttempt: 2, jitter: 0, retryAfter: .seconds(99)) == .seconds(99))
-        #expect(schedule.delay(afterAttempt: 2, jitter: 0, retryAfter: .seconds(9_999_999)) == .seconds(86_400))
+        #expect(schedule.delay(afterAttempt: 2, jitter: 0, retryAfter: .seconds(172_800)) == .seconds(172_800))
         #expect(schedule.delay(afterAttempt: 0, jitter: 0, retryAfter: nil) == nil)
         #expect(LaunchSchedule.fetch.delay(afterAttempt: 2, jitter: 0, retryAfter: nil) == nil)
         #expect(LaunchSchedule.once.delay(afterAttempt: 1, jitter: 0, retryAfter: nil) == nil)
@@ -147,6 +147,14 @@ import Testing
         let failure = State.Failure(jitter: 0, expiresAt: .after(300))
         #expect(try state.handle(.failed(failure), at: now) == [.giveUp])
         #expect(state == .exhausted(attempts: 3, at: now))
+    }
+
+    @Test(arguments: [(3600, 3600), (172_800, 172_800), (345_540, 345_540), (345_600, 345_540)] as [(Int64, Double)])
+    func `Retry-After counts up to a minute before the launch expires`(_ wait: Int64, _ second: Double) throws {
+        var state = State.delivering(attempt: 1, leaseUntil: .after(45))
+        let failure = State.Failure(jitter: 0, retryAfter: .seconds(wait), expiresAt: .after(345_600))
+        #expect(try state.handle(.failed(failure), at: now) == [])
+        #expect(state == .pending(attempts: 1, nextAttemptAt: .after(second)))
     }
 
     @Test func `Each state reports whether it is open and when it is due`() {

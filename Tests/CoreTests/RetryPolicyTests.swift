@@ -173,6 +173,11 @@ import Testing
         #expect(RetryAfter.parse(value, now: now) == .seconds(seconds))
     }
 
+    @Test(arguments: ["172800", "99999999999999999999", "Wed, 01 Jan 2100 00:00:00 GMT"])
+    func `Retry-After has the limit of its caller`(_ value: String) {
+        #expect(RetryAfter.parse(value, now: now, atMost: .seconds(172_800)) == .seconds(172_800))
+    }
+
     @Test(arguments: ["", "-5", "+5", "1.5", "soon", "5 s", "0x10", "٥"])
     func `An invalid Retry-After is ignored`(_ value: String) {
         #expect(RetryAfter.parse(value, now: now) == nil)

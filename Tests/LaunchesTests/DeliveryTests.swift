@@ -135,15 +135,16 @@ import TransferEngine
         }
     }
 
-    @Test func `A longer Retry-After delays the next attempt`() async throws {
-        let stage = try await Stage(answers: [.status(503, [("Retry-After", "100")])])
+    @Test(arguments: [100, 172_800] as [Int64])
+    func `A longer Retry-After delays the next attempt, also by days`(_ wait: Int64) async throws {
+        let stage = try await Stage(answers: [.status(503, [("Retry-After", "\(wait)")])])
         try await stage.finishTask()
         try await stage.running { _ in
             let launch = try await eventually("a retry") {
                 let launch = try await stage.onlyLaunch()
                 return launch.attempts.isEmpty ? nil : launch
             }
-            #expect(launch.state == .pending(attempts: 1, nextAttemptAt: stage.now + .seconds(100)))
+            #expect(launch.state == .pending(attempts: 1, nextAttemptAt: stage.now + .seconds(wait)))
         }
     }
 

@@ -19,6 +19,9 @@ package struct LaunchSchedule: Hashable, Sendable {
     /// themselves.
     package static let lifetime = Duration.seconds(4 * 86_400)
 
+    /// The time between the last attempt for which a receiver may ask and the end of attempts.
+    package static let reserve = Duration.seconds(60)
+
     /// The wait before the next attempt.
     ///
     /// - Parameters:
@@ -30,6 +33,6 @@ package struct LaunchSchedule: Hashable, Sendable {
         guard attempt >= 1, attempt <= delays.count else { return nil }
         let added = Double(delays[attempt - 1].milliseconds) * Self.jitterShare * min(max(0, jitter), 1)
         let delay = delays[attempt - 1] + .milliseconds(Int64(added))
-        return max(delay, min(retryAfter ?? .zero, RetryAfter.longest))
+        return max(delay, retryAfter ?? .zero)
     }
 }

@@ -161,8 +161,10 @@ package enum LaunchState: Hashable, Sendable {
     }
 
     private mutating func retry(afterAttempt attempt: Int, _ failure: Failure, at now: Timestamp) -> [Effect] {
+        // A receiver that asks for more time than is left gets an attempt at the end of that time.
+        let longest = failure.expiresAt.map { $0 - now - LaunchSchedule.reserve } ?? LaunchSchedule.lifetime
         let delay = failure.schedule.delay(
-            afterAttempt: attempt, jitter: failure.jitter, retryAfter: failure.retryAfter)
+            afterAttempt: attempt, jitter: failure.jitter, retryAfter: failure.retryAfter.map { min($0, longest) })
         guard let delay, now + delay < failure.expiresAt ?? Timestamp(milliseconds: .max) else {
             self = .exhausted(attempts: attempt, at: now)
             return [.giveUp]
