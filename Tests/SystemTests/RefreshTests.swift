@@ -18,7 +18,7 @@ import Testing
         }
         let receiver = try Receiver()
         try await scene.launches(to: receiver)
-        for right in ["minimum", 900, 7200] as [JSON] {
+        for right in ["minimum", 900, 1e9, 7200] as [JSON] {
             expect(try await scene.api.put(refresh, ["minimumBackgroundFetchInterval": right]), 200)
         }
         let set = try await scene.api.get(refresh)

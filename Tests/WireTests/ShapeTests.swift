@@ -614,10 +614,10 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
     }
 
     @Test func `Refresh and conditions survive a round trip`() throws {
-        for interval: FetchInterval in [.never, .minimum, .seconds(900), .seconds(1800.5)] {
+        for interval: FetchInterval in [.never, .minimum, .seconds(900), .seconds(1800.5), .seconds(1e300)] {
             try checkRoundTrip(BackgroundRefreshChange(minimumBackgroundFetchInterval: interval))
         }
-        for wrong in ["899", "\"often\"", "null", "true", "1e300"] {
+        for wrong in ["899", "\"often\"", "null", "true"] {
             let json = #"{"minimumBackgroundFetchInterval":\#(wrong)}"#
             #expect(faults(BackgroundRefreshChange.self, json) == ["/minimumBackgroundFetchInterval invalid-value"])
         }

@@ -23,7 +23,7 @@ extension FetchInterval: MemberValue {
         case .string where position.mode == .tolerant: return .minimum
         default:
             let seconds = json.numberValue
-            if let seconds, position.mode == .tolerant || (shortest...315_360_000).contains(seconds) {
+            if let seconds, position.mode == .tolerant || seconds >= shortest {
                 return .seconds(seconds)
             }
             position.report("This must be \(kind).")
