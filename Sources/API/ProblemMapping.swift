@@ -80,7 +80,7 @@ extension Problem {
             Problem(.tooManyTasks, "The app may have \(limit.counted("unfinished task")).")
         case .taskCompleted: Problem(.taskCompleted, "The task is completed.")
         case .acknowledgementOutOfRange(let lastSeq):
-            Problem(.ackOutOfRange, "The last event of the session is \(lastSeq).")
+            at("/through", "The last event of the session is \(lastSeq).", .ackOutOfRange)
         case .eventsExpired(let oldestSeq):
             Problem(
                 .eventsExpired, "Events after this position have expired; the oldest kept event is \(oldestSeq).",

@@ -75,7 +75,8 @@ import Testing
         #expect(rest.json["acknowledgedSeq"] == 4)
         let kept = try await scene.api.get("\(events)?after=0")
         #expect(kept.json["items"].array?.count == 9)
-        expectProblem(try await scene.api.post("\(events)/ack", ["through": 10]), 422, "ack-out-of-range")
+        expectProblem(
+            try await scene.api.post("\(events)/ack", ["through": 10]), 422, "ack-out-of-range", pointer: "/through")
         expect(try await scene.api.post("\(events)/ack", [:]), 422)
         try await scene.service.restart()
         #expect(try await scene.session()["acknowledgedSeq"] == 4)

@@ -485,7 +485,10 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
                 $0.epoch = 1
             })
         try checkRoundTrip(LaunchCompletion { $0.result = .newData })
-        #expect(faults(LaunchCompletion.self, #"{"result":"noData","through":1}"#) == ["/result invalid-value"])
+        #expect(
+            faults(LaunchCompletion.self, #"{"result":"noData","through":1,"epoch":2}"#) == [
+                "/through invalid-value", "/epoch invalid-value",
+            ])
 
         let event = Event {
             $0.seq = 1

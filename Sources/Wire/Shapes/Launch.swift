@@ -138,7 +138,9 @@ public struct LaunchCompletion: Shape {
     }
 
     public func check(_ reader: inout ObjectReader) {
-        guard result != nil, through != nil || epoch != nil else { return }
-        reader.report("result", "A fetch has a result, a session has through and epoch: not both.")
+        guard result != nil else { return }
+        let detail = "A fetch has a result, a session has through and epoch: not both."
+        if through != nil { reader.report("through", detail) }
+        if epoch != nil { reader.report("epoch", detail) }
     }
 }
