@@ -22,7 +22,7 @@ extension SessionTask {
         self.progress = Wire.TaskProgress(self, live.throughput)
         if record.state == .running { segmentStates = live.segments?.map(SegmentState.init) }
         attempts = TaskAttempts(record, progress)
-        response = record.result?.response.map(Wire.TaskResponse.init)
+        response = (record.result?.response ?? live.response).map(Wire.TaskResponse.init)
         error = record.result?.error.map(Wire.TaskError.init)
         cacheStatus = record.result?.cacheStatus.map { Wire.CacheStatus($0) }
         if let content = record.content, !content.isExpired { self.content = Content(content) }

@@ -50,6 +50,24 @@ import Testing
         }
     }
 
+    @Test func `A running download shows the response that its bytes belong to`() async throws {
+        let origin = try OriginServer()
+        origin.serve("/file", .generated(seed: 1, length: 400_000), turns: [[.stall(after: 200_000)]])
+        try await ServedAPI.run(loops: true) { api async throws in
+            try await api.session()
+            let task = api.task(origin.url("/file"), state: "running")
+            let created = try await api.dev.post("/v1/sessions/s/tasks", task)
+            #expect(created.json["response"].isNull)
+            let place = try #require(created.fields["Location"])
+            let shown = try await eventually("the head") { () -> JSON? in
+                let task = try await api.dev.get(place).json
+                return task["response"].isNull ? .none : task
+            }
+            #expect(shown["state"] == "running" && shown["response"]["statusCode"] == 200)
+            #expect(shown["response"]["expectedContentLength"].int == 400_000)
+        }
+    }
+
     @Test func `Resume data starts one new task`() async throws {
         let origin = try OriginServer()
         let query = String(repeating: "signature", count: 600)

@@ -111,6 +111,15 @@ typealias WireJSON = Wire.JSON
         #expect(guessed.progress.fractionCompleted == 0.005, "of what the client expects")
     }
 
+    @Test func `A running task shows the response of its transfer`() {
+        var live = LiveState()
+        #expect(SessionTask(Records.task(.active), live).response == nil)
+        live.response = Records.response
+        #expect(SessionTask(Records.task(.active), live).response?.mimeType == "text/plain")
+        live.response?.mimeType = "text/html"
+        #expect(SessionTask(Records.completed, live).response?.mimeType == "text/plain", "the result is final")
+    }
+
     @Test func `A task shows the bytes that it fetched twice`() {
         var progress = Core.TaskProgress()
         progress.noteFetchedTwice(300)

@@ -271,8 +271,9 @@ extension Service {
     /// The transfer state of a running task, or its waiting reasons.
     private func liveState(of task: TaskRecord, in session: SessionRecord?) -> LiveState {
         guard task.state == .running, let session else { return LiveState() }
+        let attempt = live.attempt(task.id)
         return LiveState(
-            sample: live.sample(task.id), segments: live.segments(task.id), throughput: live.throughput(task.id),
-            waiting: waitingReasons(of: task, in: session))
+            sample: attempt?.sample, response: attempt?.response, segments: live.segments(task.id),
+            throughput: live.throughput(task.id), waiting: waitingReasons(of: task, in: session))
     }
 }

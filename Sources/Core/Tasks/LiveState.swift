@@ -61,6 +61,8 @@ package struct LiveState: Sendable {
     }
 
     package var sample: Sample?
+    /// The response that the received bytes of a download belong to.
+    package var response: TaskResponse?
     /// `nil` if the content is not segmented.
     package var segments: [Segment]?
     /// Bytes per second.
@@ -68,9 +70,11 @@ package struct LiveState: Sendable {
     package var waiting: [WaitingReason]
 
     package init(
-        sample: Sample? = nil, segments: [Segment]? = nil, throughput: Double? = nil, waiting: [WaitingReason] = []
+        sample: Sample? = nil, response: TaskResponse? = nil, segments: [Segment]? = nil, throughput: Double? = nil,
+        waiting: [WaitingReason] = []
     ) {
         self.sample = sample
+        self.response = response
         self.segments = segments
         self.throughput = throughput
         self.waiting = waiting

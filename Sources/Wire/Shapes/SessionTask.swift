@@ -18,7 +18,8 @@ public struct SessionTask: Shape {
     /// The request after redirects and changes, without secrets.
     public var currentRequest: TransferRequest?
     public var redirects: [Redirect] = []
-    /// The server's last response.
+    /// The server's last response. Before the end of the task, the one that a download's bytes belong to, if the node
+    /// that the client reads from performs the transfer.
     public var response: TaskResponse?
     /// Bytes of content.
     public var countOfBytesReceived: Int64 = 0
