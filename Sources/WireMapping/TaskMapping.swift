@@ -16,7 +16,7 @@ extension SessionTask {
         revision = record.revision
         let progress = record.result?.progress ?? record.progress ?? Core.TaskProgress()
         terms = TaskTerms(specification)
-        showStage(record, live)
+        showStage(record, progress, live)
         showRequests(record, progress)
         showCounts(record, progress, live)
         self.progress = Wire.TaskProgress(self, live.throughput)
@@ -32,10 +32,12 @@ extension SessionTask {
         retryOf = specification.retryOf
     }
 
-    private mutating func showStage(_ record: TaskRecord, _ live: LiveState) {
+    private mutating func showStage(_ record: TaskRecord, _ progress: Core.TaskProgress, _ live: LiveState) {
         outcome = record.outcome.map { TaskOutcome($0) }
         guard record.state == .running else { return }
-        phase = TaskPhase(record.phase, live)
+        let hasMoved = kind == .upload ? progress.countOfBytesSent > 0 : progress.kept.count ?? 0 > 0
+        let stored: LiveState.Phase = !hasMoved ? .connecting : kind == .upload ? .sending : .receiving
+        phase = TaskPhase(record.phase, live, stored: stored)
         waitingFor = live.waiting.map(Wire.WaitingReason.init)
     }
 
@@ -69,7 +71,9 @@ extension SessionTask {
 
 extension TaskPhase {
     /// The phase of a running task for clients, from its stored phase and, while that is active, from its transfer.
-    package init?(_ phase: TaskLife.Phase?, _ live: LiveState) {
+    ///
+    /// - Parameter stored: The phase that the stored progress shows, for a transfer that another node performs.
+    package init?(_ phase: TaskLife.Phase?, _ live: LiveState, stored: LiveState.Phase) {
         switch phase {
         case nil, .suspended: return nil
         case .delayed: self = .delayed
@@ -79,8 +83,8 @@ extension TaskPhase {
         case .waitingForDisk, .following: self = .queued
         case .queued, .quarantined: self = live.waiting.first?.kind.phase ?? .queued
         case .active:
-            switch live.sample?.phase {
-            case nil, .connecting: self = .connecting
+            switch live.sample?.phase ?? stored {
+            case .connecting: self = .connecting
             case .sending: self = .sending
             case .receiving: self = .receiving
             case .finalizing: self = .finalizing

@@ -94,6 +94,24 @@ typealias WireJSON = Wire.JSON
         #expect(phase(.active, sample(.finalizing)) == .finalizing)
     }
 
+    @Test func `Without a transfer here, the phase follows from the stored progress`() {
+        func phase(
+            _ kind: Core.TaskKind, _ progress: Core.TaskProgress, _ live: LiveState = LiveState()
+        ) -> TaskPhase? {
+            let specification = Records.specification(kind: kind)
+            return SessionTask(Records.task(.active, progress: progress, specification: specification), live).phase
+        }
+        var received = Core.TaskProgress()
+        received.kept = .file(ResumePoint { $0.offset = 3 }, source: 0)
+        var sent = Core.TaskProgress()
+        sent.countOfBytesSent = 3
+        #expect(phase(.download, received) == .receiving && phase(.download, Core.TaskProgress()) == .connecting)
+        #expect(phase(.upload, sent) == .sending && phase(.upload, Core.TaskProgress()) == .connecting)
+        var live = LiveState()
+        live.sample = LiveState.Sample(phase: .connecting, received: 3, sent: 3, expected: nil)
+        #expect(phase(.download, received, live) == .connecting && phase(.upload, sent, live) == .connecting)
+    }
+
     @Test func `Progress is that of the running transfer`() throws {
         var live = LiveState()
         live.sample = LiveState.Sample(phase: .receiving, received: 10, sent: 0, expected: 40)
