@@ -57,6 +57,18 @@ private let full = """
         #expect(try TaskCreation(parsing: task.jsonBytes) == task)
     }
 
+    @Test(arguments: ["a", "é", "🚀", "e\u{301}"])
+    func `Descriptions and values of metadata have at most 4096 Unicode scalars`(_ text: String) {
+        let longest = String(repeating: text, count: 4096 / text.unicodeScalars.count)
+        func faulty(_ value: String) -> [String] {
+            taskFaults(download(#""taskDescription":"\#(value)","metadata":{"k":"\#(value)"}"#))
+        }
+        #expect(faulty(longest) == [])
+        #expect(faulty(longest + "a") == ["/taskDescription invalid-value", "/metadata/k invalid-value"])
+        let session = #"{"sessionDescription":"\#(longest)"}"#
+        #expect(faults(SessionChange.self, session) == [])
+    }
+
     @Test func `Kind and url are enough`() throws {
         let task = try TaskCreation(parsing: Array(#"{"kind":"download","request":{"url":"http://h/"}}"#.utf8))
         #expect(task == .download(TransferRequest(url: "http://h/")))

@@ -16,7 +16,14 @@ extension TextRule {
     }
 
     /// The app's description of a session or task.
-    static let description = length(0...4096)
+    static let description = characters(atMost: 4096)
+
+    /// A text of at most `limit` Unicode scalars, which JSON Schema's `maxLength` counts.
+    static func characters(atMost limit: Int) -> TextRule {
+        TextRule { text in
+            text.unicodeScalars.count <= limit ? nil : "This must have at most \(limit) characters."
+        }
+    }
 
     /// `sha256/` and the SHA-256 of a public key in base64.
     public static let publicKeyPin = TextRule { text in

@@ -108,5 +108,5 @@ extension MemberVisitor {
 }
 
 extension StringMap.Rule {
-    static let metadata = Self(names: .plain(1...256), values: .length(0...4096), maximumCount: 64)
+    static let metadata = Self(names: .plain(1...256), values: .characters(atMost: 4096), maximumCount: 64)
 }
