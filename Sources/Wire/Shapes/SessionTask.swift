@@ -13,9 +13,9 @@ public struct SessionTask: Shape {
     public var waitingFor: [WaitingReason] = []
     /// The outcome; `nil` until the task is completed.
     public var outcome: TaskOutcome?
-    /// The request at creation, without secrets.
+    /// The request before redirects, without secrets. A change of the request replaces it.
     public var originalRequest = TransferRequest()
-    /// The request after redirects and changes, without secrets.
+    /// The request after redirects, without secrets.
     public var currentRequest: TransferRequest?
     public var redirects: [Redirect] = []
     /// The server's last response. Before the end of the task, the one that a download's bytes belong to, if the node
@@ -49,7 +49,7 @@ public struct SessionTask: Shape {
 
     /// The terms that the app set at creation or changed since.
     public var terms = TaskTerms()
-    /// The source of the body. Bytes of the creation are shown as the stored body.
+    /// The stored body of an upload, whatever source the task was created with.
     public var body: BodySource?
     /// The completed task that this task repeats.
     public var retryOf: Int64?
