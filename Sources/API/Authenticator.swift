@@ -32,11 +32,14 @@ final class Authenticator: Sendable {
         literalKeys = settings.literalKeys
     }
 
-    /// The caller with this `Authorization` field.
+    /// The caller with these `Authorization` fields, of which a request has one (RFC 9110 section 5.3): a proxy could
+    /// check another one than the service.
     ///
     /// - Throws: ``Problem`` `unauthorized`; the errors of the store.
-    func caller(authorization: String?) async throws -> Caller {
-        guard let authorization else { throw Problem(.unauthorized, "Send a key as: Authorization: Bearer KEY.") }
+    func caller(authorization fields: [String]) async throws -> Caller {
+        guard let authorization = fields.first, fields.count == 1 else {
+            throw Problem(.unauthorized, "Send one key, as: Authorization: Bearer KEY.")
+        }
         let caller = try await identify(authorization)
         owners.withLock { owners in
             if owners.count >= Self.cacheLimit { owners = [:] }

@@ -121,7 +121,7 @@ extension APIServer {
     private func letIn(_ request: HTTPRequest) async throws -> (Caller, Hold) {
         while true {
             let revocations = admissions.revocations
-            let caller = try await authenticator.caller(authorization: request.headers["Authorization"])
+            let caller = try await authenticator.caller(authorization: request.headers.all("Authorization"))
             if let admission = admissions.admit(caller, request.clientGone, since: revocations) {
                 return (caller, admission)
             }

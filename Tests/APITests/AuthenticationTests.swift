@@ -16,6 +16,9 @@ import Testing
             }
             let basic = try await api.dev.with(key: nil).get("/v1/sessions", headers: [("Authorization", "Basic ZGV2")])
             #expect(basic.status == 401)
+            let two = ["dev", "dev"].map { ("Authorization", "Bearer \($0)") }
+            #expect(try await api.dev.with(key: nil).get("/v1/sessions", headers: two).status == 401)
+            #expect(try await api.dev.with(key: nil).get("/v1/sessions", headers: [two[0]]).status == 200)
         }
     }
 
