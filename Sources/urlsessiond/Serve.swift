@@ -81,7 +81,7 @@ struct Serve {
         let server = try start(api, on: listener, router, Self.certificate(configuration))
         service.nodes.onNews { launches.refreshChanged() }
         let metricsServer = try metricsListener.map { try start(api, on: $0, api.metricsRouter, nil) }
-        announce(server)
+        announce(server, metricsServer)
         if let path = keys.newAdminKey { log.info("the operator's key was created", ("file", path)) }
         let renewal = Renewal(reread: reread, api: api, server: server, buckets: buckets, log: log)
         await runLoops(until: end, renewing: (renewal, at: hangup), service, launches, api) {
@@ -238,7 +238,7 @@ struct Serve {
         return configuration.url(port: port)
     }
 
-    private func announce(_ server: HTTPServer) {
+    private func announce(_ server: HTTPServer, _ metricsServer: HTTPServer?) {
         do throws(SystemError) {
             try Command.say("urlsessiond listening on \(configuration.url(port: server.port))")
         } catch {
@@ -246,6 +246,10 @@ struct Serve {
         }
         let address = Configuration.Address(host: configuration.listen.host, port: server.port)
         log.info("listening", ("address", address.text), ("version", Command.version))
+        if let metricsServer, let host = configuration.metricsListen?.host {
+            let address = Configuration.Address(host: host, port: metricsServer.port)
+            log.info("listening for metrics", ("address", address.text))
+        }
         Systemd.notify("READY=1")
     }
 

@@ -169,6 +169,17 @@ import Testing
         }
     }
 
+    @Test func `Pages and contents describe their own header fields`() {
+        for path in ["/", "/docs", "/page/{file}", "/problems/{code}"] {
+            let described = document["paths"][path]["get"]["responses"]["200"]["headers"]
+            for (name, _) in PageFiles.headers { #expect(described.has(name), "\(path): \(name)") }
+        }
+        for name in ["getContent", "getSetFile"] {
+            let unchanged = schema.resolved(operations[name]?.responses["304"] ?? .null)
+            #expect(unchanged["headers"].has("Repr-Digest"), "\(name)")
+        }
+    }
+
     @Test func `A generated client has no methods for the calls that the service makes`() {
         let webhooks = document["webhooks"].object ?? [:]
         #expect(!webhooks.isEmpty && webhooks.values.allSatisfy { $0["post"]["x-internal"] == true })

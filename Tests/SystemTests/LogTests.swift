@@ -37,6 +37,15 @@ import Testing
         #expect(!scene.service.errors.contains("secret"))
     }
 
+    @Test func `The log has the address for metrics`() async throws {
+        let scene = try await Scene(["--metrics-listen", "127.0.0.1:0"], nodes: 1)
+        let line = try await eventually("it is logged") {
+            lines(scene) { $0["message"] == "listening for metrics" }.first
+        }
+        let port = try #require(line["address"].string?.split(separator: ":").last.flatMap { UInt16($0) })
+        expect(try await APIClient(port: port).with(key: nil).get("/metrics"), 200)
+    }
+
     @Test func `A stop right after a start logs no warning`() async throws {
         for _ in 0..<3 {
             let service = try await ServiceProcess()
