@@ -65,9 +65,15 @@ private enum URLText {
 extension TextRule {
     /// A host alone: a name in ASCII or an address, without port and brackets.
     public static let host = TextRule { text in
+        let bytes = text.utf8
+        let colons = bytes.count { $0 == UInt8(ascii: ":") }
+        // A single colon would begin a port; an IPv6 address has two or more.
         let isValid =
-            (1...253).contains(text.utf8.count)
-            && text.utf8.allSatisfy { Bytes.isLetter($0) || Bytes.isDigit($0) || ".-_:".utf8.contains($0) }
+            (1...253).contains(bytes.count) && colons != 1
+            && bytes.allSatisfy { byte in
+                if colons > 0 { return byte.hexadecimalValue != nil || ".:".utf8.contains(byte) }
+                return Bytes.isLetter(byte) || Bytes.isDigit(byte) || ".-_".utf8.contains(byte)
+            }
         return isValid ? nil : "A host is a name in ASCII or an address, without port and brackets."
     }
 }

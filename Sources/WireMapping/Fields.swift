@@ -33,6 +33,11 @@ extension StringMap {
     var dictionary: [String: String] { Dictionary(map { ($0.name, $0.value) }) { _, last in last } }
 }
 
+extension String {
+    /// A host as the URL parser writes it: a name in lower case, an address in the form of RFC 5952.
+    package var canonicalHost: String { IPAddress(self)?.description ?? asciiLowercased }
+}
+
 extension Wire.ContentDigest {
     package init(_ digest: Core.ContentDigest) {
         self.init(algorithm: Algorithm(digest.algorithm), value: digest.value)

@@ -82,7 +82,7 @@ extension Core.ProtectionSpace {
     package init?(_ wire: Wire.ProtectionSpace) {
         guard let method = Method(wire.authenticationMethod) else { return nil }
         self.init(
-            host: wire.host.asciiLowercased, port: Int(clamping: wire.port), scheme: wire.protocol, realm: wire.realm,
+            host: wire.host.canonicalHost, port: Int(clamping: wire.port), scheme: wire.protocol, realm: wire.realm,
             authenticationMethod: method, isProxy: wire.isProxy, serverPublicKey: wire.serverPublicKey)
     }
 }

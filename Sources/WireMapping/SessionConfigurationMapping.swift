@@ -24,7 +24,7 @@ extension Core.SessionConfiguration {
             TLSVersion(wire.tlsMinimumSupportedProtocolVersion) ?? .tls12
         requiresSecureTransport = wire.requiresSecureTransport
         // Hosts are compared as the URL parser writes them.
-        for host in wire.pinnedPublicKeys { pinnedPublicKeys[host.host.asciiLowercased, default: []] += host.pins }
+        for host in wire.pinnedPublicKeys { pinnedPublicKeys[host.host.canonicalHost, default: []] += host.pins }
         proxy = wire.proxy.map(Proxy.init)
         authenticationChallenges = ChallengeHandling(wire.authenticationChallenges) ?? .ask
         networkServiceType = NetworkServiceType(wire.networkServiceType) ?? .default
@@ -71,8 +71,8 @@ extension Wire.SessionConfiguration {
 extension Core.SessionConfiguration.Proxy {
     package init(_ wire: Wire.Proxy) {
         self.init(
-            kind: Kind(wire.type) ?? .http, host: wire.host, port: Int(clamping: wire.port),
-            user: wire.user, password: wire.password)
+            kind: Kind(wire.type) ?? .http, host: IPAddress(wire.host)?.description ?? wire.host,
+            port: Int(clamping: wire.port), user: wire.user, password: wire.password)
     }
 }
 

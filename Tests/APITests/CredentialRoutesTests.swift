@@ -54,6 +54,18 @@ import Wire
         }
     }
 
+    @Test func `A host has no port, and an IPv6 address one form`() async throws {
+        try await RouteFixture.run { fixture in
+            let refused = try await fixture.call("POST", "/v1/credentials", json: Self.creation("a.example:80"))
+            #expect(refused.problem == .invalidValue)
+            let created = try await fixture.call("POST", "/v1/credentials", json: Self.creation("0:0:0:0:0:0:0:A"))
+            let stored: StoredCredential = try created.read()
+            #expect(stored.protectionSpace.host == "::a")
+            #expect(try await fixture.call("DELETE", "/v1/credentials?host=0:0::a").status == 204)
+            #expect(try await fixture.call("GET", "/v1/credentials").json["items"]?.elements?.count == 0)
+        }
+    }
+
     @Test func `A credential has to fit its protection space`() async throws {
         try await RouteFixture.run { fixture in
             let answer = try await fixture.call(

@@ -143,6 +143,8 @@ private func checkRoundTrip<Shape: JSONReadable & JSONWritable & Equatable>(_ sh
         (#"{"pinnedPublicKeys":{"h":["sha256/AAAA"]}}"#, "/pinnedPublicKeys/h/0 invalid-value"),
         (#"{"proxy":{"type":"ftp","host":"h","port":1}}"#, "/proxy/type invalid-value"),
         (#"{"proxy":{"type":"http","host":"h/","port":1}}"#, "/proxy/host invalid-value"),
+        (#"{"proxy":{"type":"http","host":"h:80","port":1}}"#, "/proxy/host invalid-value"),
+        (#"{"proxy":{"type":"http","host":"h::80","port":1}}"#, "/proxy/host invalid-value"),
         (#"{"proxy":{"type":"http","host":"h","port":65536}}"#, "/proxy/port invalid-value"),
         (#"{"retryPolicy":"sturdy"}"#, "/retryPolicy invalid-value"),
         (#"{"retryPolicy":null}"#, "/retryPolicy invalid-value"),

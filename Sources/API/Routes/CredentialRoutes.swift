@@ -65,7 +65,7 @@ extension Call {
             let found = try await service.credentials(of: app, after: cursor, limit: 500)
             for (_, credential) in found {
                 let space = credential.space
-                guard space.host.equalsIgnoringASCIICase(host), port == nil || port == Int64(space.port),
+                guard space.host.canonicalHost == host.canonicalHost, port == nil || port == Int64(space.port),
                     scheme == nil || scheme == space.scheme, realm == nil || realm == space.realm,
                     method == nil || method == space.authenticationMethod
                 else { continue }
