@@ -100,18 +100,17 @@ final class ClientConnection: Sendable {
     /// kernel doubles the number for its own needs (socket(7), `SO_SNDBUF`).
     private static let streamBuffer: Int32 = 32 * 1024
 
-    /// Milliseconds for which sent bytes of a stream may stay unacknowledged, or a full receive buffer unread
-    /// (`TCP_USER_TIMEOUT`, tcp(7)). Keep-alive probes are not sent while bytes are unacknowledged, and a heartbeat would
-    /// be sent again for a quarter of an hour.
-    private static let streamTimeout: Int32 = 10_000
+    /// Limits the kernel's send buffer for the client.
+    func limitSendBuffer() { set(SOL_SOCKET, SO_SNDBUF, Self.streamBuffer) }
 
-    /// Limits the kernel's send buffer for the client, and the time for which the client may be silent.
-    func prepareForStream() {
-        state.withLock { state in
-            guard !state.isClosed else { return }
-            SocketAddress.setOption(descriptor, SOL_SOCKET, SO_SNDBUF, Self.streamBuffer)
-            SocketAddress.setOption(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Self.streamTimeout)
-        }
+    /// Limits the time for which sent bytes may stay unacknowledged (`TCP_USER_TIMEOUT`, tcp(7)). The kernel sends no
+    /// keep-alive probe meanwhile, and would by default send the bytes again for a quarter of an hour.
+    func limitSilence(_ limit: Duration) {
+        set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(clamping: limit.milliseconds))
+    }
+
+    private func set(_ level: Int32, _ option: Int32, _ value: Int32) {
+        state.withLock { if !$0.isClosed { SocketAddress.setOption(descriptor, level, option, value) } }
     }
 
     /// Another descriptor of the same socket, which the caller closes; `nil` if there is none.

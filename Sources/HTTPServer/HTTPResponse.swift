@@ -3,6 +3,9 @@ package struct HTTPResponse: Sendable {
     package var status: Int
     package var headers: [(String, String)]
     package var body: HTTPResponseBody
+    /// The time for which the client may acknowledge no byte, or read none of a full receive buffer, before the
+    /// connection ends; `nil` for the kernel's limit.
+    package var silenceLimit: Duration?
 
     package init(status: Int, headers: [(String, String)] = [], body: HTTPResponseBody = .none) {
         self.status = status

@@ -77,7 +77,8 @@ extension ServedRequest {
             default: nil
             }
         let writer = produce.map { _ in ResponseWriter(handle, for: response.body) }
-        if case .stream = response.body { client.prepareForStream() }
+        if case .stream = response.body { client.limitSendBuffer() }
+        if let limit = response.silenceLimit { client.limitSilence(limit) }
         let isTaken = state.withLock { state in
             guard state.answered(response) else { return false }
             state.writer = writer

@@ -6,15 +6,17 @@ import Testing
 /// Clients whose machine or network fails, so that they send no FIN. A failed network cannot be had here, so these tests
 /// read the options by which the kernel notices one.
 struct VanishedClientTests {
-    @Test func `The kernel probes silent clients, and ends a stream whose bytes stay unacknowledged`() async throws {
+    @Test func `The kernel probes silent clients, and ends a response after its limit of silence`() async throws {
         let whole = Route("GET", "/whole") { _ in text("abc") }
         let stream = Route("GET", "/stream") { request in
-            HTTPResponse(
+            var response = HTTPResponse(
                 status: 200,
                 body: .stream { writer in
                     try await writer.write(Array("abc".utf8))
                     await request.clientGone.wait()
                 })
+            response.silenceLimit = .seconds(10)
+            return response
         }
         try await withServer([whole, stream]) { server in
             try await onThread {

@@ -58,8 +58,11 @@ extension Call {
         let headers = [("Content-Type", MediaTypes.eventStream), ("Cache-Control", "no-store")]
         guard request.method != "HEAD" else { return HTTPResponse(status: 200, headers: headers) }
         let stream = EventStream(call: self, session: session, attaches: attaches, place: try heldPlace())
-        return HTTPResponse(
+        var response = HTTPResponse(
             status: 200, headers: headers, body: .stream { writer in await stream.run(after: after, writer) })
+        // A client that has vanished must not stay attached.
+        response.silenceLimit = .seconds(10)
+        return response
     }
 
     /// The last event that the client received from an earlier stream.
