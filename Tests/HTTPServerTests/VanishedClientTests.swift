@@ -3,7 +3,7 @@ import HTTPServer
 import TestSupport
 import Testing
 
-/// Clients whose machine or network fails, so that they send no FIN. A failed network cannot be had here, so these tests
+/// Clients whose machine or network fails, so that they send no FIN. No network fails here, so these tests
 /// read the options by which the kernel notices one.
 struct VanishedClientTests {
     @Test func `The kernel probes silent clients, and ends a response after its limit of silence`() async throws {
