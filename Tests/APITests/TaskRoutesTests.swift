@@ -27,6 +27,46 @@ import Transfers
         }
     }
 
+    @Test func `A repeated task is answered while its session is invalidated, and a new one is refused`() async throws {
+        try await ServedAPI.run { api async throws in
+            try await api.session()
+            let path = "/v1/sessions/s/tasks"
+            _ = try await api.dev.post(path, api.task(client: "a"))
+            _ = try await api.dev.post("/v1/sessions/s/finish-tasks-and-invalidate")
+            let again = try await api.dev.post(path, api.task(client: "a"))
+            #expect(again.status == 200 && again.json["existing"].bool == true)
+            let batch = try await api.dev.post(path + "/batch", ["tasks": [api.task(client: "a")]])
+            #expect(batch.json["created"].int == 0)
+            let mixed = try await api.dev.post(path + "/batch", ["tasks": [api.task(client: "a"), api.task()]])
+            #expect(mixed.code == "session-invalidated")
+            let lines = [api.task(client: "a"), api.task(client: "b")].map(\.description).joined(separator: "\n")
+            let answer = try await api.dev.send(
+                "POST", path, headers: [("Content-Type", "application/x-ndjson")], body: bytes(lines))
+            let results = try answer.text.split(separator: "\n").map { try JSON(parsing: String($0)) }
+            #expect(results.map { $0["status"].int } == [200, 409])
+        }
+    }
+
+    @Test func `The trace context of a retry is that of its request, if it has one`() async throws {
+        try await RouteFixture.run { fixture in
+            let session = try await fixture.download(.text("a")).session
+            let own = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+            for path in ["/v1/sessions/s/tasks/retry", "/v1/sessions/s/tasks/1/retry"] {
+                #expect(try await fixture.call("POST", path, headers: [("traceparent", own)]).status < 300)
+            }
+            #expect(try await fixture.call("POST", "/v1/sessions/s/tasks/1/retry").status == 201)
+            let expected: [(Int64, String?)] = [(2, own), (3, own), (4, nil)]
+            for (number, traceparent) in expected {
+                #expect(try await fixture.service.task(number, in: session).specification.traceparent == traceparent)
+            }
+            try await eventually("the end of task 3") {
+                try await fixture.service.task(3, in: session).state == .completed
+            }
+            #expect(try await fixture.call("POST", "/v1/sessions/s/tasks/3/retry").status == 201)
+            #expect(try await fixture.service.task(5, in: session).specification.traceparent == own)
+        }
+    }
+
     @Test func `All faults are reported at once, with their positions`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()

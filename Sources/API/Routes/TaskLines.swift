@@ -66,7 +66,6 @@ struct TaskLines {
             call.accepted == MediaTypes.lines
                 || MediaTypes.choose([MediaTypes.lines], accept: call.request.headers.all("Accept")) != nil
         else { throw Problem(.notAcceptable, "The response to lines is application/x-ndjson.") }
-        guard session.state == .active else { throw DomainError.sessionInvalidated }
         guard case .stream(let stream) = call.request.body else {
             throw Problem(.lengthRequired, "Send the lines as the body.")
         }
@@ -153,7 +152,7 @@ struct TaskLines {
         for index in group.lines.indices {
             guard let order = group.lines[index].order else { continue }
             do {
-                group.lines[index].task = try await call.service.prepare(order, index: 0, in: session)
+                group.lines[index].task = try await call.service.prepare(order, in: session)
             } catch {
                 _ = refuse(error, [index], &group.lines)
             }

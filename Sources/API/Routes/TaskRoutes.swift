@@ -60,7 +60,7 @@ extension Call {
     fileprivate func retryTask() async throws -> HTTPResponse {
         let (session, task, _) = try await taskAsExpected()
         return try await creating { recording in
-            [try await service.retry(task, in: session, recording: recording)]
+            [try await service.retry(task, in: session, traceparent: traceparent, recording: recording)]
         } answer: {
             createdTask($0, in: session)
         }
@@ -224,7 +224,7 @@ extension Call {
     fileprivate func retryAll() async throws -> HTTPResponse {
         let filter = TaskFilter(try readIfPresent(TaskSelection.self))
         let (session, revision) = try await sessionAsExpected()
-        let summary = try await service.retryAll(filter, in: session, ifRevision: revision)
+        let summary = try await service.retryAll(filter, in: session, traceparent: traceparent, ifRevision: revision)
         let errors = summary.refused.map { number, error in
             var problem = server.problem(for: error, of: request)
             problem.instance = "/v1/sessions/\(session.identifier)/tasks/\(number)"

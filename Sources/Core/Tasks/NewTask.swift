@@ -23,8 +23,12 @@ package struct NewTask: Sendable {
     package var resumeNonce: [UInt8]?
     /// The version of a set whose file or list the task fetches.
     package var setVersion: SetVersionID?
-    /// The identity of the request beside the specification, such as a digest of its body.
+    /// The identity of the request beside the specification: the source and form of its body.
     package var fingerprint: [UInt8]
+    /// The fingerprint that earlier versions stored for the same request, if it was another one.
+    package var formerFingerprint: [UInt8]?
+    /// Whether the request repeats that of an existing task, so that its body was not fetched.
+    package var isRepetition = false
 
     package init(
         specification: TaskSpecification, origin: String, isSuspended: Bool, body: Body? = nil,

@@ -151,7 +151,7 @@ extension Service {
         for (path, specification) in tasks {
             let order = TaskOrder(specification: specification, isSuspended: false)
             do {
-                new.append((path, try await prepare(order, index: new.count, in: session).task))
+                new.append((path, try await newTask(of: order, index: new.count, in: session)))
             } catch let error as ServiceError {
                 let place = path.map { "\($0): " } ?? ""
                 try await fail(version.id, "\(place)\(error)")

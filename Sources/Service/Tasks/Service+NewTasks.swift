@@ -50,15 +50,10 @@ extension Service {
     package func createTasks(
         _ orders: [TaskOrder], in session: SessionRecord, recording: Recording<[CreatedTask]>?
     ) async throws -> [CreatedTask] {
-        try requireRoom()
         var tasks: [PreparedTask] = []
         tasks.reserveCapacity(orders.count)
         for begin in stride(from: 0, to: orders.count, by: Self.filesAtOnce) {
-            let group = orders[begin..<min(orders.count, begin + Self.filesAtOnce)]
-            let files = try await readFiles(of: group, app: session.app)
-            for index in group.indices {
-                tasks.append(try await prepare(group[index], index: index, file: files[index], in: session))
-            }
+            tasks += try await prepare(orders[begin..<min(orders.count, begin + Self.filesAtOnce)], in: session)
         }
         return try await createTasks(tasks, in: session, recording: recording)
     }
@@ -67,7 +62,6 @@ extension Service {
     package func createTasks(
         _ tasks: [PreparedTask], in session: SessionRecord, recording: Recording<[CreatedTask]>?
     ) async throws -> [CreatedTask] {
-        try requireRoom()
         let app = try await store.apps.read(session.app)
         let (created, aftermath) = try await store.tasks.create(
             tasks.map(\.task), in: session.id, limit: app.limits.maximumUnfinishedTasks,
@@ -101,40 +95,81 @@ extension Service {
     }
 
     /// Prepares the task of an order: redeems its resume data and copies the body that it names, so that later changes
-    /// of the source do not affect the task.
-    package func prepare(_ order: TaskOrder, index: Int, in session: SessionRecord) async throws -> PreparedTask {
-        let files = try await readFiles(of: [order], app: session.app)
-        return try await prepare(order, index: index, file: files[0], in: session)
+    /// of the source do not affect the task. A repetition of an earlier order needs neither its source nor room.
+    ///
+    /// - Throws: ``DomainError/sessionInvalidated``, ``ServiceError/insufficientStorage``, and errors of index 0.
+    package func prepare(_ order: TaskOrder, in session: SessionRecord) async throws -> PreparedTask {
+        try await prepare([order], in: session)[0]
     }
 
-    private func prepare(
-        _ order: TaskOrder, index: Int, file: ReadFile?, in session: SessionRecord
-    ) async throws -> PreparedTask {
-        if let retried = order.retried, let kept = try await keptForRetry(of: retried) {
-            return try await fetchBody(of: order, index: index, file: file, in: session) { task in
-                task.progress = kept.progress
-                task.resumeNonce = kept.nonce
+    private func prepare(_ orders: ArraySlice<TaskOrder>, in session: SessionRecord) async throws -> [PreparedTask] {
+        var tasks: [NewTask] = []
+        for index in orders.indices {
+            tasks.append(try await newTask(of: orders[index], index: index, in: session))
+        }
+        let repeated = try await repeated(orders, tasks, in: session)
+        if repeated.count < orders.count {
+            try requireRoom()
+            guard session.state == .active else { throw DomainError.sessionInvalidated }
+        }
+        let files = try await readFiles(of: orders, but: repeated, app: session.app)
+        var prepared: [PreparedTask] = []
+        for (index, var task) in zip(orders.indices, tasks) {
+            if repeated.contains(index) {
+                task.isRepetition = true
+                prepared.append(PreparedTask(task, nil, nil))
+            } else {
+                prepared.append(
+                    try await fetchBody(orders[index].body, index: index, file: files[index], for: task, in: session))
             }
         }
-        guard let resumeData = order.resumeData else {
-            return try await fetchBody(of: order, index: index, file: file, in: session)
-        }
-        let redeemed = try await redeem(resumeData, app: session.app, index: index)
-        var order = order
-        order.specification.request = redeemed.request
-        return try await fetchBody(of: order, index: index, file: file, in: session) { task in
-            task.progress = redeemed.progress
-            task.resumeNonce = redeemed.nonce
-            task.fingerprint += redeemed.nonce
-        }
+        return prepared
     }
 
-    private func fetchBody(
-        of order: TaskOrder, index: Int, file read: ReadFile?, in session: SessionRecord,
-        change: (inout NewTask) -> Void = { _ in }
-    ) async throws -> PreparedTask {
+    /// The indices of orders that have created their tasks already, as far as that decides what happens before the
+    /// commit: whether a source is read, or whether the order is refused.
+    private func repeated(
+        _ orders: ArraySlice<TaskOrder>, _ tasks: [NewTask], in session: SessionRecord
+    ) async throws -> Set<Int> {
+        let takesTasks = session.state == .active && (try? requireRoom()) != nil
+        let asked = zip(orders.indices, tasks).filter { index, task in
+            task.specification.clientTaskId != nil && (!takesTasks || orders[index].body?.isCopied ?? false)
+        }
+        if asked.isEmpty { return [] }
+        let found = try await store.tasks.repeated(asked.map(\.1), in: session.id)
+        return Set(found.map { asked[$0].0 })
+    }
+
+    /// The task of an order, without a body that is copied.
+    ///
+    /// - Parameter index: The position of the order, for errors.
+    func newTask(of order: TaskOrder, index: Int, in session: SessionRecord) async throws -> NewTask {
         var order = order
-        let url: ParsedURL
+        var resumed: (progress: TaskProgress, nonce: [UInt8])?
+        if let resumeData = order.resumeData {
+            let redeemed = try await redeem(resumeData, app: session.app, index: index)
+            order.specification.request = redeemed.request
+            resumed = (redeemed.progress, redeemed.nonce)
+        } else if let retried = order.retried {
+            resumed = try await keptForRetry(of: retried)
+        }
+        let origin = try origin(of: &order, index: index)
+        if let root = order.specification.destination?.root, settings.filesRoots[root] == nil {
+            throw ServiceError.unknownRoot(index: index, name: root)
+        }
+        if let bucket = order.specification.destinationObject?.bucket, settings.buckets[bucket] == nil {
+            throw ServiceError.unknownBucket(index: index, name: bucket, place: .destination)
+        }
+        var task = NewTask(specification: order.specification, origin: origin, isSuspended: order.isSuspended)
+        try take(order.body, index: index, for: &task)
+        task.progress = resumed?.progress
+        task.resumeNonce = resumed?.nonce
+        if order.resumeData != nil, let nonce = resumed?.nonce { task.fingerprint += nonce }
+        return task
+    }
+
+    /// The origin of an order's request, which gets the URL of the object that it names.
+    private func origin(of order: inout TaskOrder, index: Int) throws -> String {
         do {
             if let object = order.specification.request.object {
                 guard let target = settings.target(of: object) else {
@@ -143,28 +178,46 @@ extension Service {
                 order.url = target.url
                 order.specification.request.url = target.url.text
             }
-            url = try order.url ?? ParsedURL(order.specification.request.url)
+            return try (order.url ?? ParsedURL(order.specification.request.url)).origin
         } catch let error as BadURL {
             throw ServiceError.invalidURL(index: index, detail: error.explanation)
         }
-        if let root = order.specification.destination?.root, settings.filesRoots[root] == nil {
-            throw ServiceError.unknownRoot(index: index, name: root)
-        }
-        if let bucket = order.specification.destinationObject?.bucket, settings.buckets[bucket] == nil {
-            throw ServiceError.unknownBucket(index: index, name: bucket, place: .destination)
-        }
-        var task = NewTask(
-            specification: order.specification, origin: url.origin, isSuspended: order.isSuspended)
-        var file: StagedFile?
-        var held: HeldBytes?
-        switch order.body {
+    }
+
+    /// Gives a task its body, unless the body is copied, and the identity of the body's source.
+    ///
+    /// The bytes of a file are no part of that identity: a repeated order creates no second task, although its file has
+    /// changed or is gone.
+    private func take(_ body: TaskOrder.Body?, index: Int, for task: inout NewTask) throws {
+        switch body {
         case nil: break
         case .stored(let publicId):
             task.body = .stored(publicId)
             task.fingerprint = Array(publicId.utf8)
         case .bytes(let bytes, let mediaType):
             task.body = .bytes(bytes, mediaType: mediaType, publicId: Identifier.make(prefix: "body_"))
-            task.fingerprint = Digest.of(bytes)
+            let digest = Digest.of(bytes)
+            task.fingerprint = digest + Array("/\(mediaType ?? "")".utf8)
+            task.formerFingerprint = digest
+        case .file(let root, let path): task.fingerprint = Array("file/\(root)/\(path)".utf8)
+        case .object(let object):
+            guard settings.buckets[object.bucket] != nil else {
+                throw ServiceError.unknownBucket(index: index, name: object.bucket, place: .body)
+            }
+            task.specification.bodyObject = object
+        case .content(let number): task.fingerprint = Array("task/\(number)".utf8)
+        }
+    }
+
+    /// Copies the body of a new task, if it is a file or a content.
+    private func fetchBody(
+        _ body: TaskOrder.Body?, index: Int, file read: ReadFile?, for task: NewTask, in session: SessionRecord
+    ) async throws -> PreparedTask {
+        var task = task
+        var file: StagedFile?
+        var held: HeldBytes?
+        switch body {
+        case nil, .stored, .bytes, .object: break
         case .file(let root, let path):
             held = try hold(read, root: root, path: path, index: index, for: &task)
             if held == nil, let contents = settings.contents {
@@ -172,15 +225,9 @@ extension Service {
             } else if held == nil {
                 file = try await copy(root: root, path: path, index: index, app: session.app, for: &task)
             }
-        case .object(let object):
-            guard settings.buckets[object.bucket] != nil else {
-                throw ServiceError.unknownBucket(index: index, name: object.bucket, place: .body)
-            }
-            task.specification.bodyObject = object
         case .content(let number):
             file = try await copyContent(of: number, in: session, index: index, for: &task)
         }
-        change(&task)
         return PreparedTask(task, file, held)
     }
 
@@ -191,11 +238,13 @@ extension Service {
     private static let filesAtOnce = 64
 
     /// Reads the orders' files that are small enough for the database, by the orders' indices.
-    private func readFiles(of orders: ArraySlice<TaskOrder>, app: AppID) async throws -> [Int: ReadFile] {
+    private func readFiles(
+        of orders: ArraySlice<TaskOrder>, but repeated: Set<Int>, app: AppID
+    ) async throws -> [Int: ReadFile] {
         let places = orders.indices.compactMap { index -> (index: Int, root: String, path: String)? in
-            guard case .file(let name, let path) = orders[index].body, let root = settings.filesRoots[name] else {
-                return nil
-            }
+            guard !repeated.contains(index), case .file(let name, let path) = orders[index].body,
+                let root = settings.filesRoots[name]
+            else { return nil }
             return (index, root, path)
         }
         guard !places.isEmpty else { return [:] }
@@ -212,8 +261,13 @@ extension Service {
         do throws(SystemError) { read = try file?.get() ?? nil } catch { throw unreadable(error, index) }
         guard let bytes = read, let held = HeldBytes(bytes.count, of: heldBytes) else { return nil }
         task.body = .bytes(bytes, mediaType: nil, publicId: Identifier.make(prefix: "body_"))
-        task.fingerprint = Array("\(name)/\(path)/".utf8) + Digest.of(bytes)
+        task.formerFingerprint = Self.formerFingerprint(name, path, Digest.of(bytes))
         return held
+    }
+
+    /// The fingerprint that earlier versions stored for a file: with the digest of its bytes.
+    private static func formerFingerprint(_ root: String, _ path: String, _ digest: [UInt8]) -> [UInt8] {
+        Array("\(root)/\(path)/".utf8) + digest
     }
 
     private func root(_ name: String, _ index: Int) throws -> String {
@@ -242,7 +296,7 @@ extension Service {
             let (length, digests) = try await file.copy(source, [.sha256], within: room)
             let digest = digests[.sha256] ?? []
             task.body = .file(file.path, length: length, digest: digest.hexadecimal, publicId: publicId)
-            task.fingerprint = Array("\(name)/\(path)/".utf8) + digest
+            task.formerFingerprint = Self.formerFingerprint(name, path, digest)
         } catch {
             if error.isFull { throw ServiceError.insufficientStorage }
             throw unreadable(error, index)
@@ -264,7 +318,7 @@ extension Service {
             ) { digests.update($0) }
             let digest = digests.values[.sha256] ?? []
             task.body = .objects([object], digest: digest.hexadecimal, mediaType: nil, publicId: publicId)
-            task.fingerprint = Array("\(name)/\(path)/".utf8) + digest
+            task.formerFingerprint = Self.formerFingerprint(name, path, digest)
         } catch let error as SystemError {
             throw unreadable(error, index)
         } catch let error as ContentsFault {
@@ -289,7 +343,6 @@ extension Service {
             throw ServiceError.contentUnavailable(index: index)
         }
         let publicId = Identifier.make(prefix: "body_")
-        task.fingerprint = Array("task/\(number)".utf8)
         switch storage {
         case .bytes(let bytes):
             task.body = .bytes(bytes, mediaType: source.result?.response?.mimeType, publicId: publicId)
@@ -314,6 +367,16 @@ extension Service {
                 objects, digest: content.record.digest.value, mediaType: source.result?.response?.mimeType,
                 publicId: publicId)
             return nil
+        }
+    }
+}
+
+extension TaskOrder.Body {
+    /// Whether the bytes are copied from a source that may change before the task is created.
+    fileprivate var isCopied: Bool {
+        switch self {
+        case .file, .content: true
+        case .stored, .bytes, .object: false
         }
     }
 }

@@ -25,9 +25,11 @@ extension Service {
 
     /// Creates new tasks of all matching completed tasks that have none yet and can have one.
     ///
-    /// - Parameter revision: The required revision of the session when the first tasks are created, or nil.
+    /// - Parameters:
+    ///   - traceparent: The trace context of the request, if it has one.
+    ///   - revision: The required revision of the session when the first tasks are created, or nil.
     package func retryAll(
-        _ filter: TaskFilter, in session: SessionRecord, ifRevision revision: Int64?
+        _ filter: TaskFilter, in session: SessionRecord, traceparent: String? = nil, ifRevision revision: Int64?
     ) async throws -> RetrySummary {
         try requireRoom()
         var summary = RetrySummary()
@@ -40,7 +42,9 @@ extension Service {
             // Tasks that this call creates are not counted.
             summary.matched += group.matched.count { $0 <= session.lastTaskNumber }
             let tasks = group.tasks.filter { $0.number <= session.lastTaskNumber }
-            if try await retry(tasks, in: session, ifRevision: revision, &summary) { revision = nil }
+            if try await retry(tasks, in: session, traceparent: traceparent, ifRevision: revision, &summary) {
+                revision = nil
+            }
             guard let last = group.last, last < session.lastTaskNumber else { return summary }
             after = last
         }
@@ -48,12 +52,13 @@ extension Service {
 
     /// - Returns: Whether there was anything to commit.
     private func retry(
-        _ tasks: [TaskRecord], in session: SessionRecord, ifRevision revision: Int64?, _ summary: inout RetrySummary
+        _ tasks: [TaskRecord], in session: SessionRecord, traceparent: String?, ifRevision revision: Int64?,
+        _ summary: inout RetrySummary
     ) async throws -> Bool {
-        var new: [PreparedTask] = []
+        var new: [NewTask] = []
         for task in tasks {
             do {
-                new.append(try await prepare(TaskOrder(retrying: task), index: new.count, in: session))
+                new.append(try await newTask(of: TaskOrder(retrying: task, traceparent), index: new.count, in: session))
             } catch let error as ServiceError {
                 summary.refuse(task.number, error)
             }
@@ -61,7 +66,7 @@ extension Service {
         guard !new.isEmpty else { return false }
         let app = try await store.apps.read(session.app)
         let (results, aftermath) = try await store.tasks.retry(
-            new.map(\.task), in: session.id, limit: app.limits.maximumUnfinishedTasks,
+            new, in: session.id, limit: app.limits.maximumUnfinishedTasks,
             storedLimit: app.limits.maximumStoredBytes, ifRevision: revision, at: clock.now)
         outlet.handle(aftermath)
         var created: [CreatedTask] = []
@@ -69,7 +74,7 @@ extension Service {
             switch result {
             case .created(let item): created.append(item)
             case .skipped: break
-            case .refused(let error): summary.refuse(task.task.specification.retryOf ?? 0, error)
+            case .refused(let error): summary.refuse(task.specification.retryOf ?? 0, error)
             }
         }
         summary.changed += created.count
@@ -80,11 +85,14 @@ extension Service {
 
 extension TaskOrder {
     /// An order for a new task of a completed one.
-    init(retrying task: TaskRecord) {
+    ///
+    /// - Parameter traceparent: The trace context of the request, in place of the completed task's.
+    init(retrying task: TaskRecord, _ traceparent: String?) {
         var specification = task.specification
         specification.retryOf = task.number
         specification.clientTaskId = nil
         specification.earliestBeginDate = nil
+        specification.traceparent = traceparent ?? specification.traceparent
         let body = specification.body.map(TaskOrder.Body.stored)
         specification.body = nil
         self.init(specification: specification, isSuspended: false, body: body)

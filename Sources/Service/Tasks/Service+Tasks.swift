@@ -135,11 +135,13 @@ extension Service {
     }
 
     /// Creates a new task of a completed one.
+    ///
+    /// - Parameter traceparent: The trace context of the request, if it has one.
     package func retry(
-        _ task: TaskRecord, in session: SessionRecord, recording: Recording<[CreatedTask]>?
+        _ task: TaskRecord, in session: SessionRecord, traceparent: String? = nil, recording: Recording<[CreatedTask]>?
     ) async throws -> CreatedTask {
         guard task.state == .completed else { throw Refused(state: task.state.rawValue, event: "retry") }
-        var order = TaskOrder(retrying: task)
+        var order = TaskOrder(retrying: task, traceparent)
         let created: [CreatedTask]
         do {
             created = try await createTasks([order], in: session, recording: recording)

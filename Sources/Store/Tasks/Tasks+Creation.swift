@@ -25,7 +25,7 @@ extension Store.Tasks {
         _ tasks: [NewTask], in id: SessionID, limit: Int64, storedLimit: Int64, _ transaction: Transaction
     ) throws -> [CreatedTask] {
         let session = try transaction.session(id)
-        guard session.state == .active, !session.isForgotten else { throw DomainError.sessionInvalidated }
+        guard !session.isForgotten else { throw DomainError.sessionInvalidated }
         let refused = try store.sets.destinationsTaken(of: tasks, transaction.db)
         var (unfinished, storedBefore) = try usage(of: session.app, transaction.db)
         var batch = try batch(of: tasks, in: id, transaction.db)
@@ -109,13 +109,42 @@ extension Store.Tasks {
 
     func batch(of tasks: [NewTask], in session: SessionID, _ db: Connection) throws -> CreationBatch {
         var batch = CreationBatch(numbers: try db.newNumbers(tasks.count, of: "task"))
-        let names = tasks.compactMap(\.specification.clientTaskId)
+        batch.existing = try named(tasks.compactMap(\.specification.clientTaskId), in: session, db)
+        return batch
+    }
+
+    /// The tasks of a session that have one of the names, by name.
+    private func named(
+        _ names: [String], in session: SessionID, _ db: Connection
+    ) throws -> [String: (id: TaskID, fingerprint: [UInt8])] {
         let existing = try db.allOfEach(
             "SELECT id, fingerprint FROM task WHERE session = ?1 AND client_task_id = ?2",
             names.map { [session.rawValue, $0] }
-        ) { (TaskID($0.integer("id")), $0.blob("fingerprint")) }
-        for (name, found) in zip(names, existing) { batch.existing[name] = found.first }
-        return batch
+        ) { (id: TaskID($0.integer("id")), fingerprint: $0.blob("fingerprint")) }
+        var named: [String: (id: TaskID, fingerprint: [UInt8])] = [:]
+        for (name, found) in zip(names, existing) { named[name] = found.first }
+        return named
+    }
+
+    /// The positions of the requests that created a task already.
+    package func repeated(_ tasks: [NewTask], in session: SessionID) async throws -> Set<Int> {
+        try await database.read { db in
+            let existing = try self.named(tasks.compactMap(\.specification.clientTaskId), in: session, db)
+            return Set(
+                tasks.indices.filter { index in
+                    guard let name = tasks[index].specification.clientTaskId, let found = existing[name] else {
+                        return false
+                    }
+                    return self.fingerprints(of: tasks[index]).contains(found.fingerprint)
+                })
+        }
+    }
+
+    /// The fingerprints that the task of a request may have: the one of this version, and that of earlier versions.
+    private func fingerprints(of new: NewTask) -> [[UInt8]] {
+        [new.fingerprint, new.formerFingerprint].compactMap { $0 }.map {
+            documents.fingerprint(new.specification, $0, new.isSuspended)
+        }
     }
 
     /// Creates one task, whose rows are written with those of its batch. A missing body leaves everything unchanged.
@@ -127,13 +156,16 @@ extension Store.Tasks {
         var specification = new.specification
         var fingerprint: [UInt8]?
         if let clientTaskId = specification.clientTaskId {
-            let print = documents.fingerprint(specification, new.fingerprint, new.isSuspended)
+            let prints = fingerprints(of: new)
             if let existing = batch.existing[clientTaskId] {
                 try batch.flush(db)
-                return try repeated(existing, print, index: index, db)
+                return try repeated(existing, prints, index: index, db)
             }
-            fingerprint = print
+            fingerprint = prints.first
         }
+        guard session.state == .active else { throw DomainError.sessionInvalidated }
+        // The repeated task has been deleted meanwhile.
+        if new.isRepetition { throw DomainError.bodyNotFound(index: index) }
         if let nonce = new.resumeNonce {
             try spend(nonce, app: session.app, adopting: new.progress?.adoptedFile, transaction)
         }
@@ -182,9 +214,9 @@ extension Store.Tasks {
 
     /// The task that has the name already, where it was created by the same request.
     private func repeated(
-        _ existing: (id: TaskID, fingerprint: [UInt8]?), _ fingerprint: [UInt8], index: Int, _ db: Connection
+        _ existing: (id: TaskID, fingerprint: [UInt8]), _ fingerprints: [[UInt8]], index: Int, _ db: Connection
     ) throws -> CreatedTask {
-        guard existing.fingerprint == fingerprint, let task = try read(existing.id, db) else {
+        guard fingerprints.contains(existing.fingerprint), let task = try read(existing.id, db) else {
             throw DomainError.clientTaskConflict(index: index)
         }
         return CreatedTask(task: task, isExisting: true)
