@@ -338,11 +338,16 @@ struct SchedulingTests {
         try await ServiceStage.run { stage in
             let session = try await stage.session { $0.timeoutIntervalForResource = 1 }
             let gate = Gate()
-            stage.origin.serve("/a", .generated(seed: 1, length: 1 << 20), always: [.holdBody(after: 300_000, gate)])
+            stage.origin.serve(
+                "/a", .generated(seed: 1, length: 1 << 20),
+                turns: [[.holdBody(after: 300_000, gate)], [.holdBody(after: 0, gate)]])
             let task = try await stage.create(stage.order("/a"), in: session)[0]
             let done = try await stage.completed(task)
             #expect(done.result?.error?.code == .timedOut)
-            try await stage.waitForNoPartialFiles()
+            // The bytes that it has written are kept for its retry.
+            _ = try await stage.service.retry(done, in: session, recording: nil)
+            try await eventually("the retry sends its request") { stage.origin.requests("/a").count == 2 }
+            #expect(stage.origin.requests("/a")[1].fields["Range"] == "bytes=300000-")
         }
     }
 

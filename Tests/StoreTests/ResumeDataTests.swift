@@ -96,6 +96,44 @@ struct ResumeDataTests {
         try await fixture.create([continued(fixture)], in: session)
     }
 
+    private func progress(_ offset: Int64) -> TaskProgress {
+        var progress = TaskProgress()
+        progress.kept = .file(ResumePoint { $0.offset = offset }, source: 0)
+        return progress
+    }
+
+    @Test(arguments: [nil, Int64(10)])
+    func `What a transfer wrote before its task was cancelled is kept for the retry`(_ recorded: Int64?) async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        _ = try await fixture.create(fixture.download(), in: session)
+        let task = try await fixture.claim()[0].id
+        if let recorded { try await fixture.settle(Settlement(task: task, .advanced(progress(recorded)))) }
+        _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: task, at: fixture.now)
+        #expect(try await fixture.store.apps.read(session.app).storedBytes == recorded ?? 0)
+        let late = try await fixture.settle(Settlement(task: task, .interrupted(progress(100))))
+        #expect(late.filesToRemove.isEmpty)
+        let kept = try await fixture.store.tasks.kept(
+            for: Store.Tasks.nonceOfRetry(task), app: session.app, at: fixture.now)
+        #expect(kept == .file("partial/\(task.rawValue)"))
+        #expect(try await fixture.store.tasks.read(task).result?.progress.keptOffset == 100)
+        #expect(try await fixture.store.apps.read(session.app).storedBytes == 100)
+        try await expectSoundLedger(fixture)
+    }
+
+    @Test
+    func `What a transfer of a deleted session wrote is not kept`() async throws {
+        let fixture = try await StoreFixture()
+        let session = try await fixture.makeSession()
+        _ = try await fixture.create(fixture.download(), in: session)
+        let task = try await fixture.claim()[0].id
+        _ = try await fixture.store.tasks.command(.cancel(reason: nil), task: task, at: fixture.now)
+        _ = try await fixture.store.sessions.forget(session.id, at: fixture.now)
+        let late = try await fixture.settle(Settlement(task: task, .interrupted(progress(100))))
+        #expect(late.filesToRemove == ["partial/\(task.rawValue)"])
+        #expect(try await fixture.store.apps.read(session.app).storedBytes == 0)
+    }
+
     @Test
     func `Resume data is valid for a day and for its own app`() async throws {
         let fixture = try await StoreFixture()

@@ -68,6 +68,17 @@ import Testing
         #expect(ranges == [nil, nil, "bytes=\(Self.kept)-", "bytes=\(Self.kept)-"], "\(ranges)")
     }
 
+    @Test func `The retry of a download that was cancelled while it ran continues with its last byte`() async throws {
+        let scene = try await scene([[.stall(after: Self.kept)]])
+        let number = try await scene.download("/a")
+        try await scene.waitFor("bytes", task: number) { $0["countOfBytesReceived"].int == Self.kept }
+        expect(try await scene.api.post("/v1/sessions/s/tasks/\(number)/cancel", [:]), 202)
+        try await expectWhole(try await retry(number, scene), scene)
+        let ranges = scene.origin.requests("/a").map { $0.fields["Range"] }
+        #expect(ranges == [nil, "bytes=\(Self.kept)-"], "\(ranges)")
+        #expect(try await storedBytes(scene) == Self.length)
+    }
+
     @Test func `A deleted session keeps no bytes for retries`() async throws {
         let scene = try await scene([[.cut(after: Self.kept)]])
         try await scene.completed(try await scene.download("/a"))

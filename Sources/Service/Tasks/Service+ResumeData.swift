@@ -159,15 +159,18 @@ extension Service {
     /// The bytes that a failed or cancelled download has kept for its retry; nil if there are none. The commit that
     /// creates the retry spends them.
     func keptForRetry(of task: TaskRecord) async throws -> (progress: TaskProgress, nonce: [UInt8])? {
-        guard task.outcome == .failed || task.outcome == .cancelled, task.specification.kind == .download,
-            let last = task.result?.progress, let point = last.kept.point
-        else { return nil }
+        guard task.outcome == .failed || task.outcome == .cancelled, task.specification.kind == .download else {
+            return nil
+        }
         let nonce = Store.Tasks.nonceOfRetry(task.id)
-        guard try await store.tasks.kept(for: nonce, app: task.app, at: clock.now) != nil else { return nil }
-        // A transfer that was cancelled a moment ago may still write.
+        let isStopping = await scheduler.isTransferring(task.id)
+        let isKept = try await store.tasks.kept(for: nonce, app: task.app, at: clock.now) != nil
+        guard isStopping || isKept else { return nil }
+        // A transfer that was cancelled a moment ago may still write. Its settlement keeps what it has written.
         await scheduler.waitUntilStopped(task.id)
         guard await !scheduler.isTransferring(task.id),
-            let kept = try await store.tasks.kept(for: nonce, app: task.app, at: clock.now)
+            let kept = try await store.tasks.kept(for: nonce, app: task.app, at: clock.now),
+            let last = try await store.tasks.read(task.id).result?.progress, let point = last.kept.point
         else { return nil }
         return (try await progress(continuing: kept, point, last.kept.segments, source: last.kept.source), nonce)
     }

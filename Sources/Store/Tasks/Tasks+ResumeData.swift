@@ -104,9 +104,7 @@ extension Store.Tasks {
         // the transfer has them.
         let file = progress.adoptedFile ?? Self.partialFile(live.id)
         guard try !isKept(file, but: live.id, db) else { return }
-        let limits = try store.apps.read(session.app, db)?.limits
-        let stored = try usage(of: session.app, db).stored + transaction.stored(of: session.app)
-        guard let limits, stored + length <= limits.maximumStoredBytes else { return }
+        guard try hasQuota(for: length, session.app, transaction) else { return }
         var kept = KeptBytes.file(file)
         if let upload = progress.kept.parts {
             // A transfer in flight may still add parts.
@@ -124,6 +122,49 @@ extension Store.Tasks {
         try keep(
             kept, length: length, nonce: Self.nonceOfRetry(live.id), app: session.app, on: progress.node ?? node,
             transaction)
+    }
+
+    /// Keeps all bytes that a transfer had written when its task was cancelled or failed by a deadline, for the task's
+    /// retry. The commit that ended the task knew the recorded bytes only.
+    ///
+    /// - Parameter progress: The last progress of the transfer.
+    func keepForRetry(_ progress: TaskProgress, of task: TaskID, _ transaction: Transaction) throws {
+        let (db, length, file) = (transaction.db, progress.keptOffset, Self.partialFile(task))
+        guard progress.kept.point != nil, progress.kept.parts == nil, progress.adoptedFile == nil else { return }
+        let ended = try db.first(
+            """
+            SELECT session, result_document FROM task WHERE id = ?1 AND (outcome = 'failed' OR outcome = 'cancelled')
+            """, task.rawValue
+        ) { (session: SessionID($0.integer("session")), result: $0.blob("result_document")) }
+        guard let ended, let session = try transaction.sessionIfPresent(ended.session), session.state == .active,
+            !session.isForgotten
+        else { return }
+        var result = try documents.decode(TaskResult.self, ended.result)
+        guard length > result.progress.keptOffset else { return }
+        let nonce = Self.nonceOfRetry(task)
+        let kept = try db.first("SELECT spent, length FROM resume_data WHERE nonce = ?1", nonce) {
+            (isSpent: $0.bool("spent"), length: $0.integer("length"))
+        }
+        let more = length - (kept?.length ?? 0)
+        guard kept?.isSpent != true, try kept != nil || !isKept(file, but: task, db),
+            try hasQuota(for: more, session.app, transaction)
+        else { return }
+        if kept == nil {
+            try keep(
+                .file(file), length: length, nonce: nonce, app: session.app, on: progress.node ?? node, transaction)
+        } else {
+            try db.execute("UPDATE resume_data SET length = ?2 WHERE nonce = ?1", nonce, length)
+            transaction.addStored(more, app: session.app)
+        }
+        result.progress.kept = progress.kept
+        try db.execute("UPDATE task SET result_document = ?2 WHERE id = ?1", task.rawValue, documents.encode(result))
+    }
+
+    /// Whether an app may store so many bytes more.
+    private func hasQuota(for length: Int64, _ app: AppID, _ transaction: Transaction) throws -> Bool {
+        guard let limits = try store.apps.read(app, transaction.db)?.limits else { return false }
+        let stored = try usage(of: app, transaction.db).stored + transaction.stored(of: app)
+        return stored + length <= limits.maximumStoredBytes
     }
 
     /// The key of the bytes kept for a task's retry. No client can name it, because resume data is sealed.

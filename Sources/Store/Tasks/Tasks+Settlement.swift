@@ -86,9 +86,10 @@ package struct Settlement: Sendable {
 extension Store.Tasks {
     /// Settles attempts in one commit: states, contents, events, counters, launches.
     ///
-    /// A settlement of a task that was cancelled or taken over is stale, and its files are discarded. A suspended task
-    /// keeps its progress, even if it was resumed and is queued. If its transfer was complete, it completes, because a
-    /// repetition could do harm. Costs about eight rows for each completed task.
+    /// A settlement of a task that was cancelled or taken over is stale, and its files are discarded, except the bytes
+    /// of a cancelled or failed download from which its retry can resume. A suspended task keeps its progress, even if
+    /// it was resumed and is queued. If its transfer was complete, it completes, because a repetition could do harm.
+    /// Costs about eight rows for each completed task.
     ///
     /// - Parameter sessions: The probable sessions of the tasks.
     func settle(
@@ -138,7 +139,11 @@ extension Store.Tasks {
         transaction.aftermath.filesToRemove += settlement.files
         if let object = settlement.object { try store.files.discard(object: object, transaction) }
         if settlement.isLast, !isOfAnotherNode {
-            try store.cache.handOverFlight(ledBy: settlement.task, settlement.progress, transaction)
+            let isPassedOn = try store.cache.handOverFlight(
+                ledBy: settlement.task, settlement.progress, transaction)
+            if !isPassedOn, let progress = settlement.progress {
+                try keepForRetry(progress, of: settlement.task, transaction)
+            }
         }
         let partial = Self.partialFile(settlement.task)
         if settlement.isLast, try !isKept(partial, but: settlement.task, transaction.db) {
