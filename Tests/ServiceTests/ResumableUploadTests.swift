@@ -376,6 +376,29 @@ struct ResumableUploadTests {
         #expect(server.requests.filter { $0.method == "DELETE" }.allSatisfy { $0.path.hasPrefix("/uploads/") })
     }
 
+    @Test(arguments: [false, true])
+    func `The uploads of a deleted session or app are deleted at their server`(_ deletesApp: Bool) async throws {
+        let stage = try await ServiceStage.start()
+        let server = try DraftServer()
+        let session = try await stage.session { $0.bandwidthLimit = 2000 }
+        let (active, waiting) = (
+            try await upload(stage, server, in: session), try await upload(stage, server, in: session)
+        )
+        for task in [active, waiting] {
+            try await eventually("the 104 is stored") {
+                try await stage.service.task(task.number, in: session.id).progress?.uploadURL != nil
+            }
+        }
+        _ = try await stage.service.command(.suspend, task: waiting.id)
+        if deletesApp {
+            try await stage.service.deleteApp(stage.app)
+        } else {
+            _ = try await stage.service.deleteSession(session.id)
+        }
+        try await eventually("the deletions") { Set(server.deleted) == ["/uploads/1", "/uploads/2"] }
+        #expect(server.methods.count { $0 == "DELETE" } == 2)
+    }
+
     @Test func `A suspended upload resumes, another URL restarts it`() async throws {
         let stage = try await ServiceStage.start()
         let server = try DraftServer()

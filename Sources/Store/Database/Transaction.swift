@@ -25,6 +25,8 @@ package struct Aftermath: Sendable {
     package var transfersToStop: [TaskID] = []
     /// Cancelled uploads of which a server holds a partial upload that it may discard.
     package var abandonedUploads: [TaskID] = []
+    /// The same of deleted tasks.
+    package var deletedUploads: [AbandonedUpload] = []
     package var completedTasks: [CompletedTask] = []
     /// Whether tasks were deleted with their session.
     package var hasDeletedTasks = false
@@ -46,6 +48,7 @@ package struct Aftermath: Sendable {
         if let other = other.stallCheckAt { stallCheckAt = min(stallCheckAt ?? other, other) }
         transfersToStop += other.transfersToStop
         abandonedUploads += other.abandonedUploads
+        deletedUploads += other.deletedUploads
         completedTasks += other.completedTasks
         hasDeletedTasks = hasDeletedTasks || other.hasDeletedTasks
         filesToRemove += other.filesToRemove

@@ -126,6 +126,7 @@ extension Store.Upkeep {
         if let live {
             if let body = live.body { try store.files.release(body: body, transaction) }
             let progress = try live.progress.map { try documents.decode(TaskProgress.self, $0) }
+            if let progress { try store.tasks.abandonUpload(of: TaskID(id), progress, transaction) }
             let isPassedOn =
                 try live.hasFlight
                 && store.cache.handOverFlight(ledBy: TaskID(id), progress, isWriting: live.isActive, transaction)

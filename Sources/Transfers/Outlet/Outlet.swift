@@ -47,6 +47,7 @@ package final class Outlet: Sendable {
     package func handle(_ aftermath: Aftermath) {
         stop(aftermath.transfersToStop)
         for task in aftermath.abandonedUploads { inbox.tell(.abandonUpload(task)) }
+        if !aftermath.deletedUploads.isEmpty { inbox.tell(.abandonDeleted(aftermath.deletedUploads)) }
         for task in aftermath.completedTasks {
             transfers.ended(task.id)
             hub.silence(task.id, in: task.session)

@@ -11,27 +11,52 @@ extension Scheduler {
         if flights[id] != nil { uploads.abandoned.insert(id) } else { uploads.untold.append(id) }
     }
 
+    /// The maximum number of deleted uploads in memory.
+    private static let maximumDeleted = 1000
+
+    /// Asks the servers to delete the uploads of deleted tasks. Uploads beyond the maximum are left to their servers,
+    /// which discard them at the end of their own retention.
+    func abandon(_ deleted: [AbandonedUpload]) {
+        uploads.deleted += deleted.prefix(max(0, Self.maximumDeleted - uploads.deleted.count))
+    }
+
     /// Starts deletions while slots are free for them.
     func startDeletions() async {
         let room = room
-        while agenda.withLock({ $0.takesDeletion(room) }), let task = uploads.untold.popFirst() {
+        while agenda.withLock({ $0.takesDeletion(room) }) {
+            let deleted = uploads.untold.isEmpty ? nextDeleted() : nil
+            guard let task = uploads.untold.popFirst() ?? deleted?.task.id else { return }
             do {
-                try await delete(task)
+                if let deleted { try await delete(deleted) } else { try await delete(task) }
             } catch {
                 log.info("an upload resource could not be deleted", ("row", task.rawValue), ("error", "\(error)"))
             }
         }
     }
 
+    /// The next upload of a deleted task that has no exchange in flight.
+    private func nextDeleted() -> AbandonedUpload? {
+        uploads.deleted.firstIndex { flights[$0.task.id] == nil }.map { uploads.deleted.remove(at: $0) }
+    }
+
+    private func delete(_ upload: AbandonedUpload) async throws {
+        let session = KnownSession(
+            configuration: upload.configuration, app: upload.appIdentifier, identifier: upload.sessionIdentifier)
+        try await delete(upload.task, in: session)
+    }
+
     private func delete(_ id: TaskID) async throws {
         let task = try await store.tasks.read(id)
         guard let progress = task.result?.progress, let length = task.specification.bodyLength else { return }
-        let session = try await known(task.session)
         let body = BodyLocation(storage: .bytes([]), length: length, digest: "")
         let claimed = ClaimedTask(
             id: id, session: task.session, app: task.app, number: task.number, lane: 0,
             specification: task.specification, progress: progress, body: body, resourceDeadline: nil)
-        var transfer = try Transfer(claimed, in: session, version: settings.version, node: store.node, at: clock.now)
+        try await delete(claimed, in: try await known(task.session))
+    }
+
+    private func delete(_ task: ClaimedTask, in session: KnownSession) async throws {
+        var transfer = try Transfer(task, in: session, version: settings.version, node: store.node, at: clock.now)
         transfer.prepareUpload(.eight)
         // A deletion is never sent to the task's own URL.
         guard transfer.attempt.upload?.resource != nil else { return }

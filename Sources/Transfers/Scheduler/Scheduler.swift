@@ -106,6 +106,8 @@ package actor Scheduler {
         var abandoned: Set<TaskID> = []
         /// Cancelled uploads whose servers have not received the deletion yet.
         var untold: ArraySlice<TaskID> = []
+        /// The same of deleted tasks, whose last exchanges may not have ended yet.
+        var deleted: [AbandonedUpload] = []
     }
 
     /// Work that a turn of the loop leaves.
@@ -144,6 +146,7 @@ package actor Scheduler {
         /// A reader waits for the byte at an offset of a content; nil if the offset is unknown.
         case wanted(TaskID, Int64?)
         case abandonUpload(TaskID)
+        case abandonDeleted([AbandonedUpload])
         case queued
         /// Pauses of origins, from before the start or from other nodes.
         case paused([OriginPause])
@@ -258,6 +261,7 @@ package actor Scheduler {
             let positions = transfer.segmented.map { self.positions($0) }
             await feed(.wanted(offset, positions: positions ?? [:]), to: task)
         case .abandonUpload(let task): abandonUpload(task)
+        case .abandonDeleted(let deleted): abandon(deleted)
         case .paused(let pauses): agenda.withLock { for pause in pauses { $0.take(pause) } }
         case .queued:
             lookAgain()
