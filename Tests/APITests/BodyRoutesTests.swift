@@ -51,6 +51,37 @@ import Wire
         }
     }
 
+    @Test(arguments: [3, 100_000])
+    func `The digest that was sent at the creation of a draft is checked at its completion`(first: Int) async throws {
+        try await RouteFixture.run { fixture in
+            let bytes = TestSupport.Content.bytes(seed: 3, length: first + 3)
+            func complete(_ digest: String, _ more: [(String, String)] = []) async throws -> Answered {
+                let created = try await fixture.call(
+                    "POST", "/v1/bodies", headers: [("Upload-Complete", "?0"), ("Repr-Digest", digest)],
+                    body: Array(bytes[..<first]))
+                #expect(created.status == 201)
+                let place = try #require(created.headers["Location"])
+                func append(_ range: Range<Int>, complete: String, _ more: [(String, String)] = []) async throws
+                    -> Answered
+                {
+                    let fields = [
+                        ("Content-Type", "application/partial-upload"), ("Upload-Offset", "\(range.lowerBound)"),
+                        ("Upload-Complete", complete),
+                    ]
+                    return try await fixture.call("PATCH", place, headers: fields + more, body: Array(bytes[range]))
+                }
+                #expect(try await append(first..<first + 1, complete: "?0").status == 204)
+                return try await append(first + 1..<first + 3, complete: "?1", more)
+            }
+            #expect(try await complete(Self.digest(bytes)).status == 200)
+            #expect(try await complete(Self.digest(bytes), [("Repr-Digest", Self.digest(bytes))]).status == 200)
+            #expect(try await complete(Self.digest([1])).problem == .digestMismatch)
+            #expect(
+                try await complete(Self.digest([1]), [("Repr-Digest", Self.digest(bytes))]).problem == .digestMismatch)
+            #expect(filesBelow(fixture.folder.file("bodies")).count == 2)
+        }
+    }
+
     @Test func `Bodies are listed with their uses, by filters and in pages`() async throws {
         try await ServedAPI.run { api async throws in
             try await api.session()

@@ -158,7 +158,7 @@ extension BodyOrder {
         if !isAppending, isComplete, expectedLength == nil, case .length(let length) = request.framing {
             expectedLength = Int64(clamping: length)
         }
-        guard isComplete else { return }
+        guard isComplete || !isAppending else { return }
         for (algorithm, digest) in try BodyReading.digests(request, "Repr-Digest") { digests[algorithm] = digest }
     }
 }

@@ -10,7 +10,7 @@ package struct BodyRecord: Sendable, Hashable {
     package var digest: String?
     package var mediaType: String?
     package var storage: BodyLocation.Storage?
-    /// The digest state of a draft whose bytes are objects.
+    /// The expected digests of a draft, and their state if its bytes are objects.
     package var draftDigest: DraftDigest?
     package var uses: Int64
     package var createdAt: Timestamp

@@ -36,8 +36,10 @@ struct RunningDigests {
         return Dictionary(ended.map { ($0.algorithm, $0.value) }) { first, _ in first }
     }
 
-    var kept: DraftDigest {
+    /// The state to store with a draft, beside the digests that its completion checks.
+    func kept(expecting expected: [ContentDigest]) -> DraftDigest {
         DraftDigest {
+            $0.expected = expected
             $0.states = digests.compactMap { digest in
                 digest.state.map { MultipartUpload.DigestState(digest.algorithm, state: $0.hexadecimal) }
             }

@@ -12,7 +12,7 @@ package struct BodyOrder: Sendable {
     package var mediaType: String?
     /// The length of the whole body, if it was announced.
     package var expectedLength: Int64?
-    /// The digests of the whole body that the client sent.
+    /// The digests of the whole body that the client sent. They are checked when the body is complete.
     package var digests: [DigestAlgorithm: [UInt8]]
     /// Whether these bytes end the body.
     package var isComplete: Bool
@@ -28,6 +28,28 @@ package struct BodyOrder: Sendable {
     }
 
     var algorithms: Set<DigestAlgorithm> { Set(digests.keys).union([.sha256]) }
+
+    /// The digests of the whole, which the completion of a draft checks.
+    var expected: [ContentDigest] {
+        digests.map { ContentDigest(algorithm: $0.key, value: $0.value.hexadecimal) }
+            .sorted { $0.algorithm.rawValue < $1.algorithm.rawValue }
+    }
+
+    /// The digests to store with a draft that is a file.
+    var draftDigest: DraftDigest? {
+        isComplete || digests.isEmpty ? nil : DraftDigest { $0.expected = expected }
+    }
+
+    /// The order with the digests that were sent at the creation of the draft.
+    func completing(_ draft: BodyRecord) -> BodyOrder {
+        var order = self
+        for expected in draft.draftDigest?.expected ?? [] {
+            let digest = [UInt8](hexadecimal: expected.value) ?? []
+            // No bytes match two different digests, nor an empty one.
+            order.digests.merge([expected.algorithm: digest]) { $0 == $1 ? $0 : [] }
+        }
+        return order
+    }
 }
 
 extension Service {
@@ -64,8 +86,8 @@ extension Service {
         let body = try await store.files.addBody(
             publicId, app: app, storage: storage, length: received.length, digest: found[.sha256]?.hexadecimal,
             mediaType: order.mediaType, isComplete: order.isComplete,
-            expectedLength: order.isComplete ? nil : order.expectedLength, limit: limits.maximumStoredBytes,
-            at: clock.now, recording: recording)
+            expectedLength: order.isComplete ? nil : order.expectedLength, draftDigest: order.draftDigest,
+            limit: limits.maximumStoredBytes, at: clock.now, recording: recording)
         file.take()?.adopt()
         return body
     }
@@ -86,6 +108,7 @@ extension Service {
         let draft = try await store.files.body(publicId, app: app)
         guard !draft.isComplete else { throw DomainError.notFound }
         guard isFirst, draft.length == offset else { throw ServiceError.uploadOffsetMismatch(offset: draft.length) }
+        let order = order.completing(draft)
         if case .objects? = draft.storage {
             guard let contents = settings.contents else { throw ServiceError.contentsUnavailable }
             return try await appendBody(draft, order, into: contents, next)
@@ -172,6 +195,7 @@ extension Service {
     }
 
     func check(_ order: BodyOrder, _ found: [DigestAlgorithm: [UInt8]]) throws {
+        guard order.isComplete else { return }
         for (algorithm, expected) in order.digests where found[algorithm] != expected {
             throw ServiceError.digestMismatch
         }

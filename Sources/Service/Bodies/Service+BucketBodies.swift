@@ -42,7 +42,7 @@ extension Service {
                 publicId, app: app, storage: storage, length: length,
                 digest: order.isComplete ? digests.values[.sha256]?.hexadecimal : nil, mediaType: order.mediaType,
                 isComplete: order.isComplete, expectedLength: order.isComplete ? nil : order.expectedLength,
-                draftDigest: order.isComplete ? nil : digests.kept, limit: limits.maximumStoredBytes, at: clock.now,
+                draftDigest: order.isComplete ? nil : digests.kept(expecting: order.expected), limit: limits.maximumStoredBytes, at: clock.now,
                 recording: recording)
         }
     }
@@ -84,8 +84,9 @@ extension Service {
             }
             let objects = length > draft.length ? [try await upload.finish()] : []
             let body = try await store.files.appendBody(
-                draft.publicId, app: draft.app, at: draft.length, objects, digest: digest, digests.kept,
-                limit: limits.maximumStoredBytes, at: clock.now)
+                draft.publicId, app: draft.app, at: draft.length, objects, digest: digest,
+                digests.kept(expecting: draft.draftDigest?.expected ?? []), limit: limits.maximumStoredBytes,
+                at: clock.now)
             guard let body else {
                 let now = try await store.files.body(draft.publicId, app: draft.app)
                 throw ServiceError.uploadOffsetMismatch(offset: now.length)
