@@ -94,7 +94,10 @@ extension Problem {
             Problem(.attachmentFenced, "Another client is or was attached; the request needs the current epoch.")
         case .sessionInUse: Problem(.sessionInUse, "Another client holds the session (-996).")
         case .questionAnswered: Problem(.questionAnswered, "The question is no longer open.")
-        case .resumeDataSpent: Problem(.resumeDataSpent, "The resume data has been used or has expired.")
+        case .resumeDataSpent(let index):
+            at(
+                places.order(index) + "/resumeData", "The resume data has been used or has expired.",
+                .resumeDataSpent)
         case .setHasVersions:
             Problem(.setHasVersions, "The set has versions: its destination and layout no longer change.")
         case .setDestinationTaken:

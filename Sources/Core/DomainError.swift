@@ -15,7 +15,7 @@ package enum DomainError: Error, Hashable, Sendable {
     case attachmentFenced
     case sessionInUse
     case questionAnswered
-    case resumeDataSpent
+    case resumeDataSpent(index: Int)
     case launchNotOpen
     case fetchLate
     case refreshUnavailable(why: String)

@@ -67,6 +67,7 @@ extension Failure {
         switch self {
         case .domain(.clientTaskConflict(let index)), .domain(.bodyNotFound(let index)),
             .domain(.contentNotFound(let index)), .domain(.tooManyTasks(_, let index)),
+            .domain(.resumeDataSpent(let index)),
             .service(.fileUnavailable(let index, _)), .service(.unknownRoot(let index, _)),
             .service(.unknownBucket(let index, _, _)),
             .service(.contentUnavailable(let index)), .service(.resumeDataInvalid(let index)):

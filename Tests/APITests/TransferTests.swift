@@ -91,7 +91,9 @@ import Testing
             #expect(done.json["countOfBytesReceived"].int == 400_000)
             let spent = try await api.dev.post("/v1/sessions/s/tasks", again)
             #expect(spent.status == 409)
-            #expect(spent.code == "resume-data-spent")
+            #expect(spent.code == "resume-data-spent" && spent.pointers == ["/resumeData"])
+            let batch = try await api.dev.post("/v1/sessions/s/tasks/batch", ["tasks": [api.task(), again]])
+            #expect(batch.code == "resume-data-spent" && batch.pointers == ["/tasks/1/resumeData"])
             #expect(origin.requests.last?.fields["Range"] == "bytes=200000-")
         }
     }

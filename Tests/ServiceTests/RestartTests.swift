@@ -167,10 +167,10 @@ struct RestartTests {
             // The same order again is the same task; another one finds the data used up.
             #expect(try await stage.create(order, in: session)[0].id == next.id)
             let other = order
-            await #expect(throws: DomainError.resumeDataSpent) {
+            await #expect(throws: DomainError.resumeDataSpent(index: 1)) {
                 var other = other
                 other.specification.clientTaskId = nil
-                try await stage.create(other, in: session)
+                try await stage.create(stage.order("/new"), other, in: session)
             }
             try await stage.waitForNoPartialFiles()
         }

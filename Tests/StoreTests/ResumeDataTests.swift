@@ -32,7 +32,7 @@ struct ResumeDataTests {
                 == .file("partial/resume-1"))
         let first = continued(fixture, clientTaskId: "c")
         try await fixture.create([first], in: session)
-        await #expect(throws: DomainError.resumeDataSpent) {
+        await #expect(throws: DomainError.resumeDataSpent(index: 0)) {
             try await fixture.create([continued(fixture)], in: session)
         }
         // The same order again does not use the data twice.

@@ -42,8 +42,8 @@ extension Service {
                 publicId, app: app, storage: storage, length: length,
                 digest: order.isComplete ? digests.values[.sha256]?.hexadecimal : nil, mediaType: order.mediaType,
                 isComplete: order.isComplete, expectedLength: order.isComplete ? nil : order.expectedLength,
-                draftDigest: order.isComplete ? nil : digests.kept(expecting: order.expected), limit: limits.maximumStoredBytes, at: clock.now,
-                recording: recording)
+                draftDigest: order.isComplete ? nil : digests.kept(expecting: order.expected),
+                limit: limits.maximumStoredBytes, at: clock.now, recording: recording)
         }
     }
 

@@ -9,7 +9,8 @@ extension Store.Tasks {
     ///
     /// - Throws: ``DomainError/sessionInvalidated``, ``DomainError/clientTaskConflict(index:)``,
     ///   ``DomainError/tooManyTasks(limit:index:)``, ``DomainError/storedBytesExceeded(index:)``,
-    ///   ``DomainError/bodyNotFound(index:)``, ``DomainError/destinationOfSet(index:)``.
+    ///   ``DomainError/bodyNotFound(index:)``, ``DomainError/destinationOfSet(index:)``,
+    ///   ``DomainError/resumeDataSpent(index:)``.
     package func create(
         _ tasks: [NewTask], in id: SessionID, limit: Int64, storedLimit: Int64 = .max, at now: Timestamp,
         recording: Recording<[CreatedTask]>? = nil
@@ -167,7 +168,7 @@ extension Store.Tasks {
         // The repeated task has been deleted meanwhile.
         if new.isRepetition { throw DomainError.bodyNotFound(index: index) }
         if let nonce = new.resumeNonce {
-            try spend(nonce, app: session.app, adopting: new.progress?.adoptedFile, transaction)
+            try spend(nonce, index: index, app: session.app, adopting: new.progress?.adoptedFile, transaction)
         }
         var body: Int64?
         if let source = new.body {

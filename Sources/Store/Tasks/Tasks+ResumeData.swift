@@ -225,9 +225,13 @@ extension Store.Tasks {
 
     /// Spends resume data for a new task: it can be used once. The row of that task names the file from then on.
     ///
-    /// - Parameter adopted: The file that the task adopts. A file at another node is removed.
-    /// - Throws: ``DomainError/resumeDataSpent``.
-    func spend(_ nonce: [UInt8], app: AppID, adopting adopted: String?, _ transaction: Transaction) throws {
+    /// - Parameters:
+    ///   - index: The position of the task, for errors.
+    ///   - adopted: The file that the task adopts. A file at another node is removed.
+    /// - Throws: ``DomainError/resumeDataSpent(index:)``.
+    func spend(
+        _ nonce: [UInt8], index: Int, app: AppID, adopting adopted: String?, _ transaction: Transaction
+    ) throws {
         let kept = try transaction.db.first(
             "SELECT spent, length, file, node FROM resume_data WHERE nonce = ?1 AND app = ?2", nonce, app.rawValue
         ) { row in
@@ -237,7 +241,7 @@ extension Store.Tasks {
             )
         }
         guard let kept else { return }
-        if kept.isSpent { throw DomainError.resumeDataSpent }
+        if kept.isSpent { throw DomainError.resumeDataSpent(index: index) }
         try transaction.db.execute("UPDATE resume_data SET spent = 1, file = '' WHERE nonce = ?1", nonce)
         if !kept.file.isEmpty, kept.file != adopted { try store.files.discard(kept.file, on: kept.node, transaction) }
         transaction.addStored(-kept.length, app: app)
