@@ -1,3 +1,4 @@
+import Formats
 import Core
 import TestSupport
 import Testing
