@@ -93,7 +93,7 @@ final class Exchange {
         case .preparing(let preparation) where preparation.needsNames:
             guard state.now >= preparation.namesSince + request.connectTimeout.milliseconds else { return nil }
             return preparation.waitsForTurn.isEmpty ? .couldNotResolve : .nameNotAsked
-        case .running(let running): return running.silenceEnd <= state.now ? .idleTimeout : nil
+        case .running(let running): return running.isOverdue ? .idleTimeout : nil
         default: return nil
         }
     }

@@ -84,6 +84,7 @@ extension Exchange.Running {
         switch judgement.body {
         case .keep(let offset): return keep(at: offset, announced: isChunked ? nil : announced)
         case .discard: return true
+        case .skip: return skip(announced: isChunked ? nil : announced)
         case .stop:
             cut = .stopped
             return false
@@ -153,6 +154,7 @@ extension Exchange.Running {
         switch receiving.answer?.judgement.body {
         case .keep: return keep(bytes)
         case .discard(let limit): return discard(bytes, limit)
+        case .skip: return skip(bytes)
         case .stop, nil: return .end
         }
     }
@@ -214,6 +216,25 @@ extension Exchange.Running {
         count(bytes.count)
         guard bytes.count > room else { return .all }
         receiving.isSideTruncated = true
+        cut = .enough
+        return .end
+    }
+
+    /// Ends the exchange at once if a longer body is announced than is worth reading.
+    private func skip(announced: Int64?) -> Bool {
+        if isBodySent, exchange.request.method != "HEAD", announced ?? 0 > Self.longestSkip {
+            cut = .enough
+            return false
+        }
+        receiving.skipsSince = state.now
+        // The loop learns the new deadline.
+        callForAttention()
+        return true
+    }
+
+    private func skip(_ bytes: UnsafeRawBufferPointer) -> Taken {
+        count(bytes.count)
+        guard receiving.count > Self.longestSkip else { return .all }
         cut = .enough
         return .end
     }

@@ -91,6 +91,13 @@ package struct ExchangeResult: Sendable {
     }
 }
 
+extension ExchangeResult {
+    /// The result of an exchange that ends with its head.
+    package init(head: ResponseHead, metrics: TransactionMetrics) {
+        self.init(outcome: .complete, head: head, metrics: metrics, cookies: [])
+    }
+}
+
 extension TransactionMetrics {
     /// - Parameter wall: Milliseconds since 1970.
     init(of request: ExchangeRequest, at wall: Int64) {

@@ -122,8 +122,11 @@ package struct HeadJudgement: Hashable, Sendable {
 package enum BodyDisposition: Hashable, Sendable {
     /// Kept from this offset of the content on: 0 restarts, a 206 continues at its first byte. At most `resumeOffset`.
     case keep(at: Int64)
-    /// Read into the side buffer up to `limit` bytes, for error pages and redirects. Earlier content is kept.
+    /// Read into the side buffer up to `limit` bytes, for error pages. Earlier content is kept.
     case discard(limit: Int)
+    /// Dropped, for a response whose meaning is in its head. A short body is read, so that the connection can be reused;
+    /// the exchange is complete however the body continues. Earlier content is kept.
+    case skip
     /// The exchange ends now, as ``ExchangeOutcome/stopped``.
     case stop
 }

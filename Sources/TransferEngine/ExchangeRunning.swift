@@ -75,6 +75,8 @@ extension Exchange {
         /// Bytes of a body that is not kept.
         var side: [UInt8] = []
         var isSideTruncated = false
+        /// When the head of a response arrived whose body is skipped (monotonic ms).
+        var skipsSince: Int64?
         var count: Int64 = 0
         /// The length of the content that need not be received again.
         var recorded: Int64
@@ -154,6 +156,20 @@ extension Exchange.Running {
         return lastActivity.addingSaturated(exchange.request.idleTimeout.milliseconds)
     }
 
+    /// The number of bytes of a skipped body that are read, so that the connection can be reused.
+    static let longestSkip: Int64 = 64 * 1024
+    /// The time in milliseconds for which the end of a skipped body is awaited.
+    private static let skipTime: Int64 = 1000
+
+    /// When a skipped body ends the exchange. An origin may send its body while it reads the request's.
+    private var skipEnd: Int64 {
+        guard let since = receiving.skipsSince, isBodySent else { return .max }
+        return since.addingSaturated(Self.skipTime)
+    }
+
+    /// Whether the peer was silent for too long, or a skipped body does not end.
+    var isOverdue: Bool { min(silenceEnd, skipEnd) <= state.now }
+
     /// When the bandwidth limit ends a pause.
     private var pauseEnd: Int64 {
         var end = Int64.max
@@ -168,7 +184,7 @@ extension Exchange.Running {
     var deadline: Int64 {
         let syncs = exchange.fileWork == .none && sink.isBehind
         let ahead = sending.body?.ahead?.deadline ?? .max
-        return min(pauseEnd, silenceEnd, ahead, syncs ? lastSync + Self.syncInterval : .max)
+        return min(pauseEnd, silenceEnd, skipEnd, ahead, syncs ? lastSync + Self.syncInterval : .max)
     }
 
     // MARK: Pauses
@@ -245,6 +261,7 @@ extension Exchange.Running {
     }
 
     private func outcome(_ code: CURLcode, _ message: String) -> ExchangeOutcome {
+        if receiving.skipsSince != nil { return .complete }
         switch cut {
         case .fault(let fault): return .failed(fault)
         case .stopped: return .stopped
@@ -276,11 +293,12 @@ extension Exchange.Running {
         return (answer.head.status >= 300 || hasWholeAnswer) && (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR)
     }
 
-    /// Whether the server responded during our body and reads no more of it.
-    var isAnsweredEarly: Bool {
-        guard let body = sending.body, body.position < body.length else { return false }
-        return hasWholeAnswer
-    }
+    /// Whether the response counts although the peer has become silent: the server responded during our body and reads
+    /// no more of it, or the body of the response is skipped.
+    var isAnswered: Bool { receiving.skipsSince != nil || !isBodySent && hasWholeAnswer }
+
+    /// Whether libcurl has read the whole body of the request.
+    var isBodySent: Bool { sending.body.map { $0.position >= $0.length } ?? true }
 
     private var hasWholeAnswer: Bool {
         guard let answer = receiving.answer else { return false }

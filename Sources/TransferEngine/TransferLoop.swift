@@ -212,7 +212,7 @@ final class TransferLoop {
         for exchange in Array(exchanges.values) {
             let running = if case .running(let running) = exchange.stage { running } else { Exchange.Running?.none }
             if let fault = exchange.overdue {
-                let isAnswered = fault == .idleTimeout && running?.isAnsweredEarly ?? false
+                let isAnswered = fault == .idleTimeout && running?.isAnswered ?? false
                 end(exchange, isAnswered ? .complete : .failed(fault))
                 continue
             }

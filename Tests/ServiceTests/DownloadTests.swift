@@ -257,6 +257,44 @@ struct DownloadTests {
         }
     }
 
+    /// Responses whose pages stall, break off, or are longer than the task's content may be.
+    private static func pages(_ status: String, _ field: String) -> [Misbehaviour] {
+        let head = "HTTP/1.1 \(status)\r\n\(field)\r\n"
+        let short = Array("\(head)Content-Length: 100\r\n\r\nabc".utf8)
+        let announced = Array("\(head)Content-Length: 99999999999999\r\n\r\nabc".utf8)
+        let endless = Array("\(head)\r\n".utf8) + [UInt8](repeating: 0x61, count: 200_000)
+        return [.raw(short, .silence), .raw(short, .finish), .raw(announced, .silence), .raw(endless, .silence)]
+    }
+
+    @Test
+    func `A redirect is followed whatever becomes of its page`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            stage.origin.serve("/b", .text("found"))
+            for page in Self.pages("302 Found", "Location: /b") {
+                stage.origin.serve("/a", .text("x"), always: [page])
+                let task = try await stage.create(stage.order("/a") { $0.maximumContentLength = 50 }, in: session)[0]
+                let done = try await stage.completed(task)
+                #expect(try await stage.bytes(done) == Array("found".utf8))
+                #expect(done.result?.progress.attempts.attempts == 1)
+            }
+        }
+    }
+
+    @Test
+    func `A status is retried though its page is longer than the content may be`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            for page in Self.pages("503 Busy", "X-Page: long").dropFirst(2) {
+                stage.origin.serve("/a", .text("found"), turns: [[page]])
+                let task = try await stage.create(stage.order("/a") { $0.maximumContentLength = 50 }, in: session)[0]
+                let done = try await stage.completed(task)
+                #expect(try await stage.bytes(done) == Array("found".utf8))
+                #expect(done.result?.progress.attempts.attempts == 2)
+            }
+        }
+    }
+
     @Test
     func `Redirects are followed and recorded`() async throws {
         try await ServiceStage.run { stage in

@@ -267,6 +267,20 @@ struct JudgeTests {
     }
 
     @Test
+    func `A page that is too long for a content counts only as the task's result`() throws {
+        guard case .retry = judge(try transfer(), result(.failed(.tooLarge), 503)).0 else { throw Unexpected() }
+        let challenge = [("WWW-Authenticate", "Basic realm=\"b\"")]
+        guard case .ask = judge(try transfer(), result(.failed(.tooLarge), 401, challenge)).0 else {
+            throw Unexpected()
+        }
+        for status in [200, 404] {
+            let (outcome, told, _) = try finished(judge(try transfer(), result(.failed(.tooLarge), status)).0)
+            #expect(outcome == .failed && told.error?.code == .dataLengthExceedsMaximum)
+            #expect(told.progress.attempts.attempts == 1)
+        }
+    }
+
+    @Test
     func `A full disk makes the task wait and charges nothing`() throws {
         let full = result(.failed(.disk(errno: 28)), 200, [("ETag", "\"v\"")], .file(path: "p", length: 10))
         let (judgement, progress) = judge(try transfer(), full)

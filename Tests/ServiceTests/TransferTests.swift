@@ -168,6 +168,18 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .begin) == "ready ask")
     }
 
+    @Test func `A challenge that a question follows ends its exchange, and any other has a page`() throws {
+        let challenge = Self.head(401, [("WWW-Authenticate", "Basic realm=\"r\"")])
+        let judgement = HeadJudgement(.keep(at: 0), .notADownload(status: 401))
+        for canAsk in [true, false] {
+            var transfer = try Self.transfer()
+            _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))
+            let effects = transfer.handle(
+                .head(ExchangeID(rawValue: 9), challenge, judgement), in: Self.world(canAsk: canAsk))
+            #expect(effects.map(\.word) == (canAsk ? ["arrived", "shorten"] : ["arrived"]))
+        }
+    }
+
     @Test func `A stop ends the exchange in flight, and a transfer without a connection at once`() throws {
         var transfer = try Self.transfer()
         _ = Self.feed(&transfer, .begin, .authorized(Access.Found()))

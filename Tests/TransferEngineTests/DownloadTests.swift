@@ -48,6 +48,19 @@ import TransferEngine
         #expect(result.bytes == Content.bytes(seed: 3, length: 1000))
     }
 
+    @Test func `A skipped body does not delay the end of its exchange, and a short one leaves its connection usable`()
+        async throws
+    {
+        let harness = try EngineHarness()
+        let long = Misbehaviour.raw(Array("HTTP/1.1 302 Found\r\nContent-Length: 70000\r\n\r\n".utf8), .silence)
+        harness.origin.serve("/", .text("moved"), turns: [[], [], [long], [.stall(after: 3)], [.cut(after: 3)]])
+        for _ in 0..<5 {
+            let result = try await harness.run(harness.request("/") { $0.judge = { _ in HeadJudgement(.skip) } })
+            #expect(result.outcome == .complete && result.received == .none)
+        }
+        #expect(harness.origin.requests.map(\.connection) == [1, 1, 1, 2, 3])
+    }
+
     @Test func `A range continues the existing bytes, digest included`() async throws {
         let harness = try EngineHarness()
         let whole = Content.bytes(seed: 4, length: 300_000)

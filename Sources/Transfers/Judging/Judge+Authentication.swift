@@ -126,7 +126,8 @@ extension Judge {
 extension ExchangeResult {
     /// Whether the result is of a kind that may become a question.
     var mayAsk: Bool {
-        if case .failed(let fault) = outcome {
+        // A page that is too long for a content may be a challenge's.
+        if case .failed(let fault) = outcome, fault != .tooLarge {
             return fault.isTrustFailure
                 || [.clientCertificateRequired, .clientCertificateInvalid, .proxyAuthenticationRequired].contains(fault)
         }

@@ -132,6 +132,7 @@ struct Judge {
             keepBytes()
             return .interrupted
         }
+        if fault == .tooLarge, let judgement = judgeLongPage() { return judgement }
         // An idempotent request may be repeated (RFC 9110 section 9.2.2).
         if isDownload, transfer.attempt.repeats < Self.maximumRepeats,
             RetryableRequest.isIdempotent(transfer.request.method), result.isClosedWhileIdle(fault)
@@ -259,7 +260,7 @@ struct Judge {
 
     // MARK: Answers
 
-    private mutating func judgeAnswer() -> Judgement {
+    mutating func judgeAnswer() -> Judgement {
         guard let head = result.head else { return judgeFailure(.emptyReply) }
         if ContentLength.parse(head.fields) == .invalid { return judgeFailure(.twoLengths) }
         if !result.isOfProxy, let judgement = judgeUpload(head) { return judgement }
@@ -315,40 +316,6 @@ struct Judge {
                 .follow(
                     Judgement.Hop(url: target, method: method, dropsBody: dropsBody, dropsSecrets: dropsSecrets)))
         }
-    }
-
-    /// A final status that is not acceptable: retried if the policy allows it, otherwise the task's result.
-    private mutating func judgeStatus(_ head: ResponseHead) -> Judgement {
-        let fault = AttemptFault.status(head.status, retryAfter: RetryAfter.parse(head.fields, now: now))
-        progress.attempts.record(
-            fault, keptOffset: transfer.segmented?.plan.record.count ?? transfer.attempt.resuming?.offset ?? 0)
-        guard case .retry(let at) = decide(after: fault) else { return finishWithStatus() }
-        note(statusError(head))
-        if let segmented = transfer.segmented {
-            segmented.store(in: &progress)
-        } else if transfer.attempt.resuming == nil {
-            progress.kept = .none
-        }
-        return .retry(at: at)
-    }
-
-    /// The status is the task's result.
-    mutating func finishWithStatus() -> Judgement {
-        note(nil)
-        let page: Judgement.ContentSource =
-            switch result.received {
-            case _ where !result.isBodyKept, .none: .bytes(result.side, digest: Digest.of(result.side))
-            default: contentSource()
-            }
-        guard specification.failOnHTTPError else { return finish(.httpError, content: page, isCounted: true) }
-        let error =
-            result.head.map { statusError($0) } ?? TaskError(.badServerResponse, failingURL: transfer.request.url.text)
-        return finish(.failed, error: error, isCounted: true)
-    }
-
-    func statusError(_ head: ResponseHead, of url: String? = nil) -> TaskError {
-        TaskError(
-            .badServerResponse, result.explanation(ofStatus: head.status), failingURL: url ?? transfer.request.url.text)
     }
 
     // MARK: Ends

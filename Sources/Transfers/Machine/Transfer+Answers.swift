@@ -59,7 +59,18 @@ extension Transfer {
             }
             effects.append(.arrived(content, attempt.response))
         }
+        // The rest of the page would only delay the next request.
+        if isAnswered(challenge: head, world) { return effects + [.shorten(exchange, 0)] }
         return comesInParts ? effects + considerSegments(exchange, head, judgement.verdict) : effects
+    }
+
+    /// Whether a credential or a question follows the challenge of a response, so that its page is not the result.
+    private func isAnswered(challenge head: ResponseHead, _ world: Surroundings) -> Bool {
+        guard head.status == 401 || head.status == 407, stop == nil else { return false }
+        let metrics = TransactionMetrics(url: request.url.text, fetchStartDate: world.now)
+        var judge = Judge(
+            self, ExchangeResult(head: head, metrics: metrics), at: world.now, jitter: 0, canAsk: world.canAsk)
+        return judge.judgeUpload(head) == nil && judge.judgeChallenge(head) != nil
     }
 
     /// Whether readers can read the bytes before the task is completed: from a file, or from objects of the service.

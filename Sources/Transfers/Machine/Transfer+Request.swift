@@ -42,7 +42,9 @@ extension Transfer {
             let verdict = ResumeVerdict.judge(head: head, segment: bytes, of: total, point)
             switch verdict {
             case .append(let offset): return HeadJudgement(.keep(at: offset), verdict)
-            case .notADownload: return HeadJudgement(.discard(limit: Self.sideLimit), verdict)
+            case .notADownload(let status):
+                return HeadJudgement(
+                    Redirect.isRedirect(status) ? .skip : .discard(limit: Self.sideLimit), verdict)
             default: return HeadJudgement(.stop, verdict)
             }
         }
@@ -142,14 +144,22 @@ extension Transfer {
         let hasOwnRange = specification.request.headers.contains("Range")
         let policy = configuration.retryPolicy
         let version = attempt.version
+        let upload = attempt.upload
         // The next source would overwrite a page in the partial file.
         let keepsFile = resuming != nil || comesInParts && !sourcesLeft.isEmpty
         @Sendable func mayGoOn(after status: Int) -> Bool {
-            Redirect.isRedirect(status) || policy.retries(status: status) || status == 401 || status == 407
+            policy.retries(status: status) || status == 401 || status == 407
+        }
+        /// Whether the response is a redirect, which ends the task or is followed: its page is never the result.
+        @Sendable func leadsElsewhere(_ head: ResponseHead) -> Bool {
+            guard Redirect.isRedirect(head.status), !specification.accepts(head.status) else { return false }
+            guard var upload else { return true }
+            return upload.handle(answer: head, hasSentAll: true) == .judge
         }
         return { head in
-            guard isDownload else { return HeadJudgement(.keep(at: 0)) }
+            guard isDownload else { return HeadJudgement(leadsElsewhere(head) ? .skip : .keep(at: 0)) }
             let verdict = ResumeVerdict.judge(head: head, resuming: resuming, requestHasOwnRange: hasOwnRange)
+            if leadsElsewhere(head) { return HeadJudgement(.skip, verdict) }
             // An error page never becomes the object that the app named.
             let effective = head.effectiveStatus(verdict, isContinued: resuming != nil)
             if namesObject, !verdict.asksAgain, !specification.accepts(effective) {

@@ -15,7 +15,7 @@ extension Scheduler {
     /// Passes an event to a transfer, and runs its effects.
     func feed(_ event: Transfer.Event, to id: TaskID) async {
         guard let flight = flights[id] else { return }
-        let canAsk = event.mayEndAttempt && flight.transfer.mayAsk(after: event) ? await canAsk(flight.transfer) : false
+        let canAsk = flight.transfer.mayAsk(after: event) ? await canAsk(flight.transfer) : false
         let world = Transfer.Surroundings(
             now: clock.now, jitter: event.mayEndAttempt ? Double.random(in: 0..<1) : 0, exchange: exchanges.take(),
             canAsk: canAsk, largestContent: engine.room.largest, uploadVersions: uploads.versions,
@@ -252,6 +252,8 @@ extension Scheduler {
 extension Transfer {
     /// Whether the effects of an event can include a question to the app.
     func mayAsk(after event: Event) -> Bool {
+        if case .head(_, let head, _) = event { return head.status == 401 || head.status == 407 }
+        guard event.mayEndAttempt else { return false }
         var results = [segmented?.failure?.result]
         if case .ended(_, let result) = event { results.append(result) }
         switch stage {
