@@ -53,6 +53,15 @@ import Testing
         #expect(Self.make(fields) == nil)
     }
 
+    @Test(arguments: [(206, "bytes 50-99/100", 50), (416, "bytes */100", 100)] as [(Int, String, Int64)])
+    func `Equal validators of another server prove nothing`(_ status: Int, _ range: String, _ offset: Int64) {
+        let answer = head(status, [("ETag", "\"a\""), ("Content-Range", range)])
+        let point = Self.point(offset: offset)
+        #expect(!ResumeVerdict.judge(head: answer, resuming: point).asksAgain)
+        #expect(
+            ResumeVerdict.judge(head: answer, resuming: point, isElsewhere: true) == .askAgainFromZero(.otherServer))
+    }
+
     @Test func `Only a 200 to GET can be resumed`() {
         #expect(Self.make(Self.tagged, status: 206) == nil)
         #expect(Self.make(Self.tagged, status: 203) == nil)

@@ -257,6 +257,48 @@ struct DownloadTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `A redirect to another server restarts a download, unless a digest proves the content`(
+        isProven: Bool
+    ) async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let (first, second, length) = (try OriginServer(), try OriginServer(), 1 << 20)
+            let later = [Misbehaviour.redirect(second.url("/f"))]
+            stage.origin.serve("/a", .text("x"), turns: [[.redirect(first.url("/f"))], later, later])
+            first.serve("/f", .generated(seed: 1, length: length), turns: [[.cut(after: 600_000)]])
+            second.serve("/f", .generated(seed: isProven ? 1 : 2, length: length))
+            let order = stage.order("/a") {
+                guard isProven else { return }
+                $0.expectedDigest = ContentDigest(algorithm: .sha256, value: Content.sha256(seed: 1, length: length))
+            }
+            let done = try await stage.completed(try await stage.create(order, in: session)[0])
+            #expect(done.outcome == .succeeded)
+            #expect(done.content?.digest.value == Content.sha256(seed: isProven ? 1 : 2, length: length))
+            #expect(try await stage.resumptions(session).map(\.cause) == [isProven ? "interrupted" : "otherServer"])
+            #expect(second.requests("/f").map { $0.fields.contains("Range") } == (isProven ? [true] : [true, false]))
+        }
+    }
+
+    @Test
+    func `A new URL at another server continues the bytes of the old one`() async throws {
+        try await ServiceStage.run { stage in
+            let session = try await stage.session()
+            let (other, gate) = (try OriginServer(), Gate())
+            stage.origin.serve("/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 600_000, gate)]])
+            other.serve("/b", .generated(seed: 1, length: 1 << 20))
+            let task = try await stage.create(stage.order("/a"), in: session)[0]
+            try await stage.received(600_000, of: task)
+            var changes = TaskChanges()
+            changes.request = TransferRequest(url: other.url("/b"), method: "GET")
+            _ = try await stage.service.changeTask(task.id, changes, ifRevision: nil)
+            let done = try await stage.completed(task)
+            gate.open()
+            #expect(try await stage.bytes(done) == Content.bytes(seed: 1, length: 1 << 20))
+            #expect(other.requests("/b").map { $0.fields.contains("Range") } == [true])
+        }
+    }
+
     /// Responses whose pages stall, break off, or are longer than the task's content may be.
     private static func pages(_ status: String, _ field: String) -> [Misbehaviour] {
         let head = "HTTP/1.1 \(status)\r\n\(field)\r\n"

@@ -48,9 +48,7 @@ import TransferEngine
         #expect(result.bytes == Content.bytes(seed: 3, length: 1000))
     }
 
-    @Test func `A skipped body does not delay the end of its exchange, and a short one leaves its connection usable`()
-        async throws
-    {
+    @Test func `A skipped body does not delay the end, and a short one leaves the connection usable`() async throws {
         let harness = try EngineHarness()
         let long = Misbehaviour.raw(Array("HTTP/1.1 302 Found\r\nContent-Length: 70000\r\n\r\n".utf8), .silence)
         harness.origin.serve("/", .text("moved"), turns: [[], [], [long], [.stall(after: 3)], [.cut(after: 3)]])

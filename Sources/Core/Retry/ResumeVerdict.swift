@@ -39,6 +39,8 @@ package enum ResumeVerdict: Hashable, Sendable {
         case totalChanged
         case lengthMismatch
         case validatorChanged
+        /// A part from another server than the one that the bytes came from.
+        case otherServer
         case contentCoded
         case multipart
         case rangeNotSatisfiable
@@ -50,12 +52,15 @@ package enum ResumeVerdict: Hashable, Sendable {
     /// - Parameters:
     ///   - point: The source of `Range` and `If-Range`; `nil` if the request had neither.
     ///   - requestHasOwnRange: Whether the app's own request contains `Range`, so that a 206 is expected.
-    /// - SeeAlso: RFC 9110 sections 14.4 and 15.3.7.
+    ///   - isElsewhere: Whether another server responds than the one that the bytes came from: equal validators prove
+    ///     nothing then.
+    /// - SeeAlso: RFC 9110 sections 8.8.3, 14.4 and 15.3.7.
     package static func judge(
-        head: ResponseHead, resuming point: ResumePoint?, requestHasOwnRange: Bool = false
+        head: ResponseHead, resuming point: ResumePoint?, requestHasOwnRange: Bool = false, isElsewhere: Bool = false
     ) -> ResumeVerdict {
         guard let point, point.offset > 0 else { return judgeFresh(head, requestHasOwnRange: requestHasOwnRange) }
         switch head.status {
+        case 206 where isElsewhere, 416 where isElsewhere: return .askAgainFromZero(.otherServer)
         case 206: return judgePart(head, of: point)
         case 200..<300: return .restartWithThisBody
         case 412: return .askAgainFromZero(.preconditionFailed)

@@ -59,6 +59,18 @@ package enum Kept: Hashable, Sendable {
         }
     }
 
+    /// Notes the URL that responds with the rest.
+    package mutating func move(to url: String) {
+        guard var point else { return }
+        point.url = url
+        switch self {
+        case .none: break
+        case .file(_, let source): self = .file(point, source: source)
+        case .segments(let record, _, let source): self = .segments(record, point, source: source)
+        case .parts(let upload, _): self = .parts(upload, point)
+        }
+    }
+
     /// Notes the ranges that are durable.
     package mutating func keep(_ record: SegmentRecord) {
         guard var point else { return }

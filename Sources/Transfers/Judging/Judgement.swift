@@ -86,7 +86,7 @@ struct Judge {
         // Each connection of a content in segments was counted when it ended.
         self.isRecorded = isRecorded || transfer.segmented != nil
         progress = transfer.progress
-        progress.currentURL = transfer.request.url.text
+        if transfer.stop != .outdated { progress.currentURL = transfer.request.url.text }
         if transfer.configuration.retryPolicy.settings.maximumElapsedTime != nil,
             progress.attempts.firstAttemptAt == nil
         {

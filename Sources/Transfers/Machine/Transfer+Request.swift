@@ -142,6 +142,7 @@ extension Transfer {
         let isDownload = specification.kind == .download
         let namesObject = specification.destinationObject != nil
         let hasOwnRange = specification.request.headers.contains("Range")
+        let isElsewhere = isElsewhere
         let policy = configuration.retryPolicy
         let version = attempt.version
         let upload = attempt.upload
@@ -158,7 +159,8 @@ extension Transfer {
         }
         return { head in
             guard isDownload else { return HeadJudgement(leadsElsewhere(head) ? .skip : .keep(at: 0)) }
-            let verdict = ResumeVerdict.judge(head: head, resuming: resuming, requestHasOwnRange: hasOwnRange)
+            let verdict = ResumeVerdict.judge(
+                head: head, resuming: resuming, requestHasOwnRange: hasOwnRange, isElsewhere: isElsewhere)
             if leadsElsewhere(head) { return HeadJudgement(.skip, verdict) }
             // An error page never becomes the object that the app named.
             let effective = head.effectiveStatus(verdict, isContinued: resuming != nil)
@@ -179,6 +181,15 @@ extension Transfer {
             if body == .keep(at: 0) { arrival.begin(version) }
             return HeadJudgement(body, verdict)
         }
+    }
+
+    /// Whether the request goes to another server than the one that the kept bytes came from. The bytes remain usable if
+    /// the app has named the new URL itself, or a digest of the whole content.
+    private var isElsewhere: Bool {
+        guard let resuming = attempt.resuming, !attempt.hasOtherRequest, !specification.provesContent,
+            let url = try? ParsedURL(resuming.url)
+        else { return false }
+        return url.origin != request.url.origin
     }
 
     /// The maximum number of bytes kept of an error page while the partial content has to stay.
