@@ -233,6 +233,16 @@ struct JudgeTests {
     }
 
     @Test
+    func `A page that was cut for the sake of kept bytes is requested once more, without them`() throws {
+        let gone = result(.complete, 404, [], .none) { ($0.side, $0.sideTruncated) = ([7], true) }
+        let (judgement, progress) = judge(try transfer(resuming: 500), gone)
+        guard case .send(.again) = judgement else { throw Unexpected() }
+        #expect(progress.kept == .none && progress.bytesFetchedTwice == 500)
+        #expect(progress.attempts == AttemptLedger())
+        #expect(try finished(judge(try transfer(), gone).0).0 == .httpError)
+    }
+
+    @Test
     func `Network faults are retried with the kept bytes`() throws {
         let head = [("ETag", "\"v\""), ("Content-Length", "1000")]
         let cut = result(.failed(.shortBody), 200, head, .file(path: "p", length: 400))

@@ -454,6 +454,21 @@ struct TransferTests {
         #expect(progress.attempts.attempts == 1 && progress.keptOffset == 1 << 20)
     }
 
+    @Test func `A server that has served the content and refuses ranges gets one request for the whole`() throws {
+        var (_, transfer) = try Self.stages()[4]
+        let refused = Self.result(.complete, Self.head(403), .notADownload(status: 403))
+        Self.connect(&transfer, to: 0, 10)
+        _ = Self.feed(&transfer, .ended(ExchangeID(rawValue: 10), refused))
+        let end = try #require(transfer.segmented?.plan.segments[5]?.end)
+        let first = Self.result(
+            .complete, Self.content(TransferWalk.total), .append(at: 0), .file(path: "", length: end), length: end)
+        #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 5), first), .widened) == "ready authorize")
+        #expect(transfer.progress.avoidsSegments && transfer.progress.kept == .none)
+        #expect(transfer.progress.attempts == AttemptLedger() && transfer.progress.bytesFetchedTwice == end)
+        #expect(Self.feed(&transfer, .authorized(Access.Found())) == "asking start")
+        #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 9), refused)) == "finishing finalize place")
+    }
+
     @Test func `The segments of a mirror that is gone are left for the task's own URL`() throws {
         var transfer = try Self.resumedSegments(source: 1, isProven: false)
         Self.connect(&transfer, to: 1, 20)

@@ -8,9 +8,14 @@ extension Judge {
     /// A final status that is not acceptable: retried if the policy allows it, otherwise the task's result.
     mutating func judgeStatus(_ head: ResponseHead) -> Judgement {
         let fault = AttemptFault.status(head.status, retryAfter: RetryAfter.parse(head.fields, now: now))
-        progress.attempts.record(
-            fault, keptOffset: transfer.segmented?.plan.record.count ?? transfer.attempt.resuming?.offset ?? 0)
-        guard case .retry(let at) = decide(after: fault) else { return finishWithStatus() }
+        let before = progress.attempts
+        let kept = transfer.segmented?.plan.record.count ?? transfer.attempt.resuming?.offset ?? 0
+        progress.attempts.record(fault, keptOffset: kept)
+        guard case .retry(let at) = decide(after: fault) else {
+            guard wantsWhole else { return finishWithStatus() }
+            progress.attempts = before
+            return requestWhole(instead: kept)
+        }
         note(statusError(head))
         if let segmented = transfer.segmented {
             segmented.store(in: &progress)
@@ -18,6 +23,26 @@ extension Judge {
             progress.kept = .none
         }
         return .retry(at: at)
+    }
+
+    /// Whether the content is requested as a whole before the status becomes the task's result: the origin has served
+    /// the content in this attempt and refuses parts of it, or most of the page was dropped for the sake of kept bytes.
+    private var wantsWhole: Bool {
+        if let segmented = transfer.segmented {
+            if segmented.isServedByOwnURL, !progress.avoidsSegments { return true }
+        } else if transfer.attempt.resuming == nil {
+            return false
+        }
+        return result.sideTruncated && specification.destinationObject == nil && !specification.failOnHTTPError
+    }
+
+    /// Gives up the kept bytes, and sends one request for the whole content, uncharged. It resumes no bytes and gets no
+    /// further connections, so that its status is the result.
+    private mutating func requestWhole(instead kept: Int64) -> Judgement {
+        progress.noteFetchedTwice(kept)
+        progress.forgetBytes()
+        if transfer.comesInParts { progress.avoidsSegments = true }
+        return .send(.again(cause: "refused"))
     }
 
     /// The status is the task's result.

@@ -47,6 +47,10 @@ struct SegmentedTransfer: Sendable {
     var connections: [ExchangeID: Connection] = [:]
     /// The first response with content.
     var head: ResponseHead?
+    /// Whether the task's own URL has served content in this attempt, none of which proved wrong.
+    var isServedByOwnURL: Bool { hasOwnContent && plan.standings.first != .dropped }
+    /// Whether the task's own URL has responded with content in this attempt.
+    var hasOwnContent = false
     /// The result of the last connection that ended.
     var last: ExchangeResult?
     var failure: Failure?

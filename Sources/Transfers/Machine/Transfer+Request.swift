@@ -147,7 +147,7 @@ extension Transfer {
         let version = attempt.version
         let upload = attempt.upload
         // The next source would overwrite a page in the partial file.
-        let keepsFile = resuming != nil || comesInParts && !sourcesLeft.isEmpty
+        let keepsFile = resuming != nil || comesInParts && !progress.avoidsSegments && !sourcesLeft.isEmpty
         @Sendable func mayGoOn(after status: Int) -> Bool {
             policy.retries(status: status) || status == 401 || status == 407
         }

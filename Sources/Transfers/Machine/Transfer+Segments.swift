@@ -25,6 +25,7 @@ extension Transfer {
         segmented.plan.trust(source)
         let bytes = segmented.plan.adopt(exchange.rawValue, of: source, at: offset)
         segmented.head = head
+        segmented.hasOwnContent = source == 0
         segmented.connections[exchange] = SegmentedTransfer.Connection(
             source: source, bytes: bytes, url: request.url, isOwn: source == 0)
         stage = .segmented(segmented)
@@ -47,6 +48,7 @@ extension Transfer {
         }
         let isFirst = segmented.head == nil
         segmented.head = segmented.head ?? head
+        if connection.source == 0 { segmented.hasOwnContent = true }
         segmented.plan.trust(connection.source)
         if segmented.points[connection.source] == nil {
             segmented.points[connection.source] = .met(head, url: connection.url.text)
