@@ -37,14 +37,28 @@ extension Exchange.Running {
             case .informational(let head):
                 exchange.report(.informational(exchange.id, head))
                 return true
-            case .final(let head) where exchange.request.isChallenge(head):
-                receiving.provisionalHead = head
-                return true
+            case .final(let head) where exchange.request.isChallenge(head): return try take(challenge: head)
             case .final(let head): return try settle(head)
             }
         } catch {
             return end(error.fault)
         }
+    }
+
+    /// The number of challenges that libcurl may answer in one exchange: the first one, and one with `stale=true`.
+    private static let maximumChallenges = 2
+
+    /// Leaves a challenge to libcurl, which would answer challenges with `stale=true` without end.
+    private func take(challenge head: ResponseHead) throws(HeadParser.Refused) -> Bool {
+        receiving.challenges[head.status, default: 0] += 1
+        guard receiving.challenges[head.status, default: 0] > Self.maximumChallenges else {
+            receiving.provisionalHead = head
+            return true
+        }
+        guard try settle(head) else { return false }
+        // libcurl drops the body.
+        cut = .enough
+        return false
     }
 
     /// A response before the request is sent answers the CONNECT request.

@@ -71,6 +71,8 @@ extension Exchange {
         var parser = HeadParser()
         /// A final head that libcurl may answer by itself (a digest challenge).
         var provisionalHead: ResponseHead?
+        /// The number of challenges of each status that libcurl may have answered.
+        var challenges: [Int: Int] = [:]
         var answer: Answer?
         /// Bytes of a body that is not kept.
         var side: [UInt8] = []

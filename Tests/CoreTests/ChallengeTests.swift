@@ -48,6 +48,25 @@ struct ChallengeTests {
         #expect(parse("=") == [])
     }
 
+    @Test(
+        arguments: [
+            ("algorithm=SHA-256, qop=\"auth,auth-int\"", true, true), ("algorithm=md5-sess", true, true),
+            ("qop=auth-int", false, true), ("qop=\"auth-int\", algorithm=MD5", false, true),
+            ("algorithm=SHA-512-256, qop=\"auth\"", false, false), ("algorithm=\"x\"", false, false),
+        ] as [(String, Bool, Bool)])
+    func `A digest that cannot be computed is no offer`(_ terms: String, _ withBody: Bool, _ without: Bool) {
+        for (hasBody, isOffered) in [(true, withBody), (false, without)] {
+            let first = Challenge.answerable(
+                ["Digest realm=\"d\", \(terms), nonce=\"n\"", "Basic realm=\"b\""], withBody: hasBody)
+            let expected: [ProtectionSpace.Method?] = isOffered ? [.digest, .basic] : [.basic]
+            #expect(first.map(\.method) == expected)
+        }
+        // libcurl reads the first digest challenge alone.
+        let both = ["Digest realm=\"d\", algorithm=SHA-512-256", "Digest realm=\"d\", algorithm=MD5"]
+        #expect(Challenge.answerable(both, withBody: false).isEmpty)
+        #expect(Challenge.answerable(["Negotiate", "Bearer"], withBody: false).map(\.method) == [.bearer])
+    }
+
     @Test
     func `Only supported authentication methods are returned`() {
         #expect(

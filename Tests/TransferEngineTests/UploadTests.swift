@@ -337,6 +337,19 @@ import TransferEngine
         #expect(harness.origin.requests.last?.fields["Authorization"]?.hasPrefix("Digest username=\"u\"") == true)
     }
 
+    @Test func `A digest challenge that is always stale is answered twice, and then the response`() async throws {
+        let harness = try EngineHarness()
+        let challenge = "Digest realm=\"r\", nonce=\"n\", qop=\"auth\", algorithm=MD5, stale=true"
+        harness.origin.serve("/", .text("x"), always: [.status(401, [("WWW-Authenticate", challenge)], body: "no")])
+        let result = try await harness.run(
+            harness.request("/") {
+                $0.httpAuthentication = HTTPAuthentication(user: "u", password: "p", isDigest: true)
+            })
+        #expect(result.outcome == .complete)
+        #expect(result.head?.status == 401)
+        #expect(harness.origin.requests.map { $0.fields.contains("Authorization") } == [false, true, true])
+    }
+
     @Test(arguments: ["PUT", "POST"])
     func `A request with a digest credential is sent completely without a challenge`(_ method: String) async throws {
         let harness = try EngineHarness()

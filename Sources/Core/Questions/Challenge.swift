@@ -3,6 +3,14 @@ package struct Challenge: Hashable, Sendable {
     /// Lower case.
     package var scheme: String
     package var realm: String?
+    /// Parameters of a digest challenge, in lower case.
+    private var algorithm: String?
+    private var qop: String?
+
+    package init(scheme: String, realm: String?) {
+        self.scheme = scheme
+        self.realm = realm
+    }
 
     /// Apple's name for the scheme; `nil` for an unsupported one.
     package var method: ProtectionSpace.Method? {
@@ -12,6 +20,23 @@ package struct Challenge: Hashable, Sendable {
         case "bearer": .bearer
         default: nil
         }
+    }
+
+    /// The challenges of all lines of the field that a credential could answer, in order.
+    ///
+    /// libcurl reads only the first digest challenge, knows neither SHA-512-256 nor a later algorithm, and digests an
+    /// empty body for `auth-int` (RFC 7616 section 3.4.3).
+    package static func answerable(_ values: [String], withBody hasBody: Bool) -> [Challenge] {
+        let all = parse(values)
+        let knowsDigest = all.first { $0.method == .digest }?.isComputable(withBody: hasBody) ?? false
+        return all.filter { $0.method != nil && ($0.method != .digest || knowsDigest) }
+    }
+
+    private func isComputable(withBody hasBody: Bool) -> Bool {
+        guard ["md5", "md5-sess", "sha-256", "sha-256-sess"].contains(algorithm ?? "md5") else { return false }
+        guard let qop else { return true }
+        let offered = qop.split { $0 == "," || $0 == " " || $0 == "\t" }
+        return offered.contains("auth") || !hasBody && offered.contains("auth-int")
     }
 
     /// The challenges of all lines of the field, in order. Invalid parts are ignored.
@@ -27,8 +52,8 @@ package struct Challenge: Hashable, Sendable {
                 let isParameter = first.contains("=") || rest.first == "="
                 if !isParameter { challenges.append(Challenge(scheme: String(first).asciiLowercased, realm: nil)) }
                 let parameter = isParameter ? text : rest
-                if let realm = realm(in: parameter), !challenges.isEmpty {
-                    challenges[challenges.count - 1].realm = realm
+                if let (name, value) = pair(in: parameter), !challenges.isEmpty {
+                    challenges[challenges.count - 1].set(name, value)
                 }
             }
         }
@@ -57,25 +82,34 @@ package struct Challenge: Hashable, Sendable {
         return parts + [current]
     }
 
-    private static func realm(in parameter: Substring) -> String? {
+    private mutating func set(_ name: String, _ value: String) {
+        switch name {
+        case "realm": realm = value
+        case "algorithm": algorithm = value.asciiLowercased
+        case "qop": qop = value.asciiLowercased
+        default: break
+        }
+    }
+
+    /// The name of a parameter in lower case, and its value.
+    private static func pair(in parameter: Substring) -> (name: String, value: String)? {
         let pair = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard pair.count == 2 else { return nil }
-        let name = pair[0].filter { $0 != " " && $0 != "\t" }
-        guard String(name).equalsIgnoringASCIICase("realm") else { return nil }
+        let name = String(pair[0].filter { $0 != " " && $0 != "\t" }).asciiLowercased
         let text = String(pair[1])
         guard let open = text.firstIndex(of: "\""), let close = text.lastIndex(of: "\""), open < close else {
-            return text.filter { $0 != " " && $0 != "\t" }
+            return (name, text.filter { $0 != " " && $0 != "\t" })
         }
-        var realm = ""
+        var value = ""
         var isEscaped = false
         for character in text[text.index(after: open)..<close] {
             if character == "\\" && !isEscaped {
                 isEscaped = true
             } else {
-                realm.append(character)
+                value.append(character)
                 isEscaped = false
             }
         }
-        return realm
+        return (name, value)
     }
 }

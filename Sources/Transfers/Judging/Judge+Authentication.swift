@@ -8,7 +8,7 @@ extension Judge {
     mutating func judgeChallenge(_ head: ResponseHead) -> Judgement? {
         guard let place = challenger(head) else { return nil }
         let fields = head.fields.kept.fields.values(place.isProxy ? "Proxy-Authenticate" : "WWW-Authenticate")
-        let offered = Challenge.parse(fields).filter { $0.method != nil }
+        let offered = Challenge.answerable(fields, withBody: transfer.request.sendsBody)
         if let judgement = judgeStored(offered, at: place) { return judgement }
         guard mayAsk else { return nil }
         let rejected = progress.authentication.count {
