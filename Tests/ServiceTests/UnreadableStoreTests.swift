@@ -1,11 +1,14 @@
 import Base
+import Buckets
 import Core
+import Files
 import SQL
 import TestSupport
 import Testing
 
 @testable import Service
 @testable import Store
+@testable import TransferEngine
 @testable import Transfers
 
 /// A store that cannot be read says nothing about its rows: no client is told that they do not exist.
@@ -28,6 +31,9 @@ struct UnreadableStoreTests {
         static let uselessFile = Table(
             name: "useless_file", hide: "ALTER TABLE useless_file RENAME TO away",
             show: "ALTER TABLE away RENAME TO useless_file")
+        static let bucketUpload = Table(
+            name: "bucket_upload", hide: "ALTER TABLE bucket_upload RENAME TO away",
+            show: "ALTER TABLE away RENAME TO bucket_upload")
         static let cache = Table(
             name: "cache", hide: "ALTER TABLE cache RENAME TO away", show: "ALTER TABLE away RENAME TO cache")
     }
@@ -66,6 +72,26 @@ struct UnreadableStoreTests {
         try await eventually("the service ends") { hasFailed.withLock { $0 } }
         await #expect(throws: (any Error).self) { try await loops.value }
         service.close()
+    }
+
+    @Test func `The app is not told the words of a store that cannot record an upload`() async throws {
+        let stage = try await ServiceStage.idle()
+        defer { stage.service.close() }
+        try await Self.execute(Table.bucketUpload.hide, stage)
+        let faults = Locked<[BucketFault]>([])
+        var destination = ObjectDestination()
+        (destination.bucket, destination.key, destination.replace) = ("b", "k", true)
+        let client = try BucketClient.stage(try ObjectStore())
+        let writer = ObjectWriter(
+            of: TaskID(1), to: destination, client, mediaType: nil, store: stage.service.store,
+            disk: try DiskQueue(threads: 1), clock: .system, log: .none
+        ) { news in
+            if case .failed(let fault) = news { faults.withLock { $0.append(fault) } }
+        }
+        writer.write(ContentPart(number: 1, offset: 0, bytes: [1], plan: PartPlan(expected: nil)))
+        writer.finish(last: nil)
+        await writer.run(goingOnWith: nil, [.sha256])
+        #expect(faults.withLock { $0 } == [.unexpected("The upload could not be recorded.")])
     }
 
     @Test func `The bytes of a draft stay while the store cannot tell their number`() async throws {

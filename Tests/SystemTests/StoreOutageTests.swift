@@ -126,6 +126,27 @@ struct StoreOutageTests {
         expectSound(try await scene.events())
     }
 
+    @Test func `A download into the bucket of contents waits for the server with its first part`() async throws {
+        let (server, store) = (try await PostgreSQL(), try ObjectStore())
+        let database = try await server.database()
+        let scene = try await Scene(
+            ["--store", database.connection] + store.contents,
+            configuration: ["retryPolicy": ["maximumAttempts": 1]], environment: SeaweedFS.environment)
+        let (length, gate) = (20 << 20, Gate())
+        scene.origin.serve("/large", .generated(seed: 1, length: length), always: [.holdBody(after: 1 << 20, gate)])
+        let number = try await scene.download("/large")
+        try await eventually("it is in flight") { gate.waiting == 1 }
+        server.kill()
+        gate.open()
+        // Longer than a commit waits for the server.
+        try await stays("nothing is fetched again", for: .seconds(13)) { scene.origin.requests("/large").count == 1 }
+        try await server.start()
+        let task = try await scene.completed(number)
+        #expect(task["outcome"] == "succeeded", "\(task)")
+        #expect(task["content"]["digest"]["value"].string == Content.sha256(seed: 1, length: length))
+        #expect(task["attempts"]["count"].int == 1 && scene.origin.requests("/large").count == 1, "\(task)")
+    }
+
     // MARK: Places
 
     @Test func `A killed service claims its place again at once`() async throws {

@@ -42,6 +42,7 @@ final class ObjectWriter: Sendable {
     private let store: Store
     private let disk: DiskQueue
     private let clock: Clock
+    private let log: Log
     private let mediaType: String?
     private let inbox: Inbox<Input>
     private let tell: @Sendable (News) -> Void
@@ -51,7 +52,7 @@ final class ObjectWriter: Sendable {
     ///   - tell: May be called on any thread. Must not block.
     init(
         of task: TaskID, to destination: ObjectDestination, _ client: BucketClient, mediaType: String?, store: Store,
-        disk: DiskQueue, clock: Clock, tell: @escaping @Sendable (News) -> Void
+        disk: DiskQueue, clock: Clock, log: Log, tell: @escaping @Sendable (News) -> Void
     ) {
         self.task = task
         self.destination = destination
@@ -60,6 +61,7 @@ final class ObjectWriter: Sendable {
         self.store = store
         self.disk = disk
         self.clock = clock
+        self.log = log
         self.tell = tell
         inbox = Inbox(clock: clock)
     }
@@ -87,6 +89,7 @@ final class ObjectWriter: Sendable {
                 case .expose(let response): await expose(response, &state)
                 case .finish(let last):
                     if let last { await write(last, isLast: true, &state) }
+                    guard !state.isAbandoned else { return }
                     return tell(.finished(state.finished))
                 }
             }
@@ -102,6 +105,8 @@ final class ObjectWriter: Sendable {
         var finished: Finished
         /// Set once readers want the bytes.
         var exposed: TaskResponse?
+        /// Whether a shutdown has ended the wait for the store.
+        var isAbandoned = false
 
         var isExposed: Bool { exposed != nil || finished.upload?.readable != nil }
 
@@ -123,7 +128,7 @@ final class ObjectWriter: Sendable {
     }
 
     private func write(_ part: ContentPart, isLast: Bool = false, _ state: inout State) async {
-        guard state.finished.fault == nil else { return }
+        guard state.finished.fault == nil, !state.isAbandoned else { return }
         do {
             let isSingle = isLast && part.number == 1
             async let sent = sentBytes(of: part, isWhole: isSingle || state.isExposed)
@@ -146,7 +151,13 @@ final class ObjectWriter: Sendable {
     }
 
     private func fail(_ error: any Error, _ state: inout State) {
-        let fault = error as? BucketFault ?? .unexpected("The upload could not be recorded: \(error)")
+        guard !(error is CancellationError) else {
+            state.isAbandoned = true
+            return
+        }
+        // The words of the store are for the operator alone.
+        if !(error is BucketFault) { log.warning("an upload could not be recorded", ("error", "\(error)")) }
+        let fault = error as? BucketFault ?? .unexpected("The upload could not be recorded.")
         state.finished.fault = fault
         tell(.failed(fault))
     }
@@ -198,7 +209,10 @@ final class ObjectWriter: Sendable {
         let key = destination.key
         if !destination.replace, try await client.object(key) != nil { throw BucketFault.exists(key) }
         var upload = MultipartUpload()
-        upload.row = try await store.files.beginUpload(of: task, bucket: destination.bucket, key: key, at: clock.now)
+        // A row whose commit was reported as failed is useless.
+        upload.row = try await Store.insist {
+            try await store.files.beginUpload(of: task, bucket: destination.bucket, key: key, at: clock.now)
+        }
         upload.key = destination.isContent ? key : nil
         upload.mark = Self.newMark()
         upload.expected = plan.expected
@@ -216,8 +230,10 @@ final class ObjectWriter: Sendable {
     static func newMark() -> String { RandomBytes.make(16).hexadecimal }
 
     private func note(_ id: String, of upload: MultipartUpload) async throws {
-        let isNeeded = try await store.files.note(
-            upload: id, row: upload.row, bucket: destination.bucket, key: destination.key, at: clock.now)
+        let isNeeded = try await Store.insist {
+            try await store.files.note(
+                upload: id, row: upload.row, bucket: destination.bucket, key: destination.key, at: clock.now)
+        }
         guard isNeeded else { throw BucketFault.uploadIsUseless }
     }
 
@@ -225,7 +241,7 @@ final class ObjectWriter: Sendable {
 
     /// Lets readers read the parts, those that are in the bucket and all that follow.
     private func expose(_ response: TaskResponse, _ state: inout State) async {
-        guard destination.isContent, state.finished.fault == nil else { return }
+        guard destination.isContent, state.finished.fault == nil, !state.isAbandoned else { return }
         state.exposed = response
         guard var upload = state.finished.upload, upload.readable == nil else { return }
         do {

@@ -36,15 +36,18 @@ enum LocalFault {
         self = destination.isContent ? .contents(fault) : .bucket(fault)
     }
 
+    /// The task's error. The words of the store are for the operator's log alone.
     var error: TaskError {
         switch self {
         case .disk(let error): taskError(.cannotWriteToFile, "disk", error.description)
-        case .store(let error): taskError(.cannotWriteToFile, "store", "\(error)")
+        case .store: taskError(.cannotWriteToFile, "store", "The content could not be stored in the database.")
         case .bucket(let fault), .contents(let fault): fault.taskError
         case .source(let fault):
             TaskError(.cannotOpenFile, "The object could not be read from its bucket.", underlying: fault.underlying)
-        case .start(let error): taskError(.unknown, "start", "\(error)")
-        case .credentials(let error): taskError(.unknown, "credentials", "\(error)")
+        case .start(let error):
+            taskError(
+                .unknown, "start", (error as? SystemError)?.description ?? "The transfer could not be prepared.")
+        case .credentials: taskError(.unknown, "credentials", "The stored credentials could not be read.")
         }
     }
 

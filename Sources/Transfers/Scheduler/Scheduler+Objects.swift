@@ -36,7 +36,7 @@ extension Scheduler {
         else { return nil }
         let writer = ObjectWriter(
             of: id, to: destination, client, mediaType: transfer.attempt.mediaType, store: store,
-            disk: engine.disk.of(transfer.task.app.rawValue), clock: clock
+            disk: engine.disk.of(transfer.task.app.rawValue), clock: clock, log: log.of(transfer.name)
         ) { inbox.tell(.event(id, Incident(.wrote(exchange, $0)))) }
         flights[id]?.writer = writer
         if flights[id]?.isExposed == true, let response = transfer.attempt.response { writer.expose(response) }
