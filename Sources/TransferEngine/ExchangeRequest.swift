@@ -124,8 +124,8 @@ package enum BodyDisposition: Hashable, Sendable {
     case keep(at: Int64)
     /// Read into the side buffer up to `limit` bytes, for error pages. Earlier content is kept.
     case discard(limit: Int)
-    /// Dropped, for a response whose meaning is in its head. A short body is read, so that the connection can be reused;
-    /// the exchange is complete however the body continues. Earlier content is kept.
+    /// Dropped, for a response whose meaning is in its head. A short body is read, so that the connection can be
+    /// reused; the exchange is complete however the body continues. Earlier content is kept.
     case skip
     /// The exchange ends now, as ``ExchangeOutcome/stopped``.
     case stop

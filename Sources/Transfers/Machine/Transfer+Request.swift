@@ -183,8 +183,8 @@ extension Transfer {
         }
     }
 
-    /// Whether the request goes to another server than the one that the kept bytes came from. The bytes remain usable if
-    /// the app has named the new URL itself, or a digest of the whole content.
+    /// Whether the request goes to another server than the one that the kept bytes came from. The bytes remain usable
+    /// if the app has named the new URL itself, or a digest of the whole content.
     private var isElsewhere: Bool {
         guard let resuming = attempt.resuming, !attempt.hasOtherRequest, !specification.provesContent,
             let url = try? ParsedURL(resuming.url)

@@ -116,7 +116,11 @@ extension Scheduler {
             } catch {
                 log.of(transfer.name).warning("the object could not be created", ("error", "\(error)"))
                 let fault = LocalFault(storing: error, in: destination)
-                settlement.verdict = verdict(after: fault, unfinished, of: transfer, jitter, at: now)
+                // A store that is away is no fault of the task, which is not charged.
+                settlement.verdict =
+                    Store.Obstacle(error) == nil
+                    ? verdict(after: fault, unfinished, of: transfer, jitter, at: now)
+                    : .retry(at: now + .seconds(5), waitsForConnectivity: false, transfer.progress)
             }
             inbox.tell(.settled(settlement))
         }
