@@ -139,7 +139,7 @@ struct StoreOutageTests {
         server.kill()
         gate.open()
         // Longer than a commit waits for the server.
-        try await stays("nothing is fetched again", for: .seconds(13)) { scene.origin.requests("/large").count == 1 }
+        try await stays("nothing is fetched again", for: .seconds(12)) { scene.origin.requests("/large").count == 1 }
         try await server.start()
         let task = try await scene.completed(number)
         #expect(task["outcome"] == "succeeded", "\(task)")
