@@ -266,8 +266,10 @@ struct DownloadTests {
             let (first, second, length) = (try OriginServer(), try OriginServer(), 1 << 20)
             let later = [Misbehaviour.redirect(second.url("/f"))]
             stage.origin.serve("/a", .text("x"), turns: [[.redirect(first.url("/f"))], later, later])
-            first.serve("/f", .generated(seed: 1, length: length), turns: [[.cut(after: 600_000)]])
-            second.serve("/f", .generated(seed: isProven ? 1 : 2, length: length))
+            var resource = Resource(.generated(seed: 1, length: length), etag: "\"1\"")
+            first.serve("/f", resource, turns: [[.cut(after: 600_000)]])
+            if !isProven { resource.body = .generated(seed: 2, length: length) }
+            second.serve("/f", resource)
             let order = stage.order("/a") {
                 guard isProven else { return }
                 $0.expectedDigest = ContentDigest(algorithm: .sha256, value: Content.sha256(seed: 1, length: length))

@@ -2,6 +2,7 @@ import Base
 import Buckets
 import Core
 import Files
+import Formats
 import SQL
 import TestSupport
 import Testing
@@ -118,8 +119,7 @@ struct UnreadableStoreTests {
 
     @Test func `An app is asked although its webhook cannot be looked up`() async throws {
         try await ServiceStage.run(webhook: "https://app.example/hook") { stage in
-            // A launch would need the app as well.
-            let session = try await stage.session { $0.sessionSendsLaunchEvents = false }
+            let session = try await stage.session()
             stage.origin.serve(
                 "/a", .text("secret"), always: [.status(401, [("WWW-Authenticate", "Basic realm=\"r\"")])])
             let task = try await stage.create(stage.order("/a", suspended: true), in: session)[0]

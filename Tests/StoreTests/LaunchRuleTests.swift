@@ -50,20 +50,6 @@ struct LaunchRuleTests {
     }
 
     @Test
-    func `A session that is newer than the start of the node launches at once`() async throws {
-        let fixture = try await StoreFixture()
-        let older = try await fixture.makeSession()
-        fixture.advance(.seconds(1))
-        for id in 1...2 { fixture.setAttached(false, SessionID(Int64(id))) }
-        fixture.advance(.seconds(1))
-        let newer = try await fixture.makeSession()
-        #expect((older.id, newer.id) == (SessionID(1), SessionID(2)))
-        for session in [older, newer] { try await fixture.finished(session) }
-        #expect(try await fixture.openLaunch(older) == nil)
-        #expect(try await fixture.openLaunch(newer) != nil)
-    }
-
-    @Test
     func `A launch has the trace context of the task that causes it`() async throws {
         let fixture = try await StoreFixture()
         let session = try await fixture.makeSession()

@@ -1,5 +1,5 @@
-import Formats
 import Core
+import Formats
 import TestSupport
 import Testing
 

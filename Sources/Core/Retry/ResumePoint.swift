@@ -4,6 +4,8 @@ package import Formats
 package struct ResumePoint: Shape {
     /// The URL that responded, after redirects.
     package var url = ""
+    /// The URL of the request, before redirects; `nil` if an earlier version stored the point.
+    package var requestedURL: String?
     /// A strong entity tag, byte for byte as received.
     package var entityTag: String?
     /// The `Last-Modified` value as received, strong or not: it must not change.
@@ -24,6 +26,7 @@ package struct ResumePoint: Shape {
 
     package mutating func visit(_ members: inout some MemberVisitor) {
         members.member("url", &url)
+        members.optional("requestedURL", &requestedURL)
         members.optional("entityTag", &entityTag)
         members.optional("lastModified", &lastModified)
         members.member("lastModifiedIsStrong", &lastModifiedIsStrong)

@@ -62,8 +62,6 @@ extension Transaction {
     /// The presence in a session: streams and held requests here and at other nodes, and the attachment lease.
     private func presence(of session: SessionEntry, _ circumstances: Circumstances) throws -> Presence {
         var presence = policies.presence(session.id)
-        // The start of the node: no client can have been attached before the session existed.
-        if presence.lastDetachedAt < session.createdAt { presence.lastDetachedAt = Timestamp(milliseconds: 0) }
         presence.isAttached = presence.isAttached || circumstances.isAttachedElsewhere
         if let elsewhere = circumstances.lastDetachedElsewhere {
             presence.lastDetachedAt = max(presence.lastDetachedAt, elsewhere)

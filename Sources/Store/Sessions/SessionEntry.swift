@@ -12,7 +12,6 @@ final class SessionEntry {
     let sendsLaunches: Bool
     let resourceTimeout: Duration
     let isDiscretionary: Bool
-    let createdAt: Timestamp
     var state: SessionState
     /// Whether the session or its app was deleted.
     var isForgotten: Bool
@@ -37,7 +36,7 @@ final class SessionEntry {
             acknowledged_seq, last_completion_seq, exhausted_seq, open_launch, idle_completions, launch_not_before, \
             attachment_document, suspended, running, succeeded, http_error, failed, cancelled, not_modified, \
             bytes_received, bytes_sent, invalid_at, stall_interval, progressed_at, stalled, stall_check_at, \
-            last_stall_seq, versions_in_flight, last_publication_seq, last_set_failure_seq, s.revision, discretionary, s.created_at, \
+            last_stall_seq, versions_in_flight, last_publication_seq, last_set_failure_seq, s.revision, discretionary, \
             a.identifier AS app_identifier, coalesce(a.indexes_contents, 0) AS indexes_contents \
             FROM session s LEFT JOIN app a ON a.id = s.app WHERE s.id = ?1
             """, ids.map { [$0.rawValue] }
@@ -53,7 +52,6 @@ final class SessionEntry {
         sendsLaunches = row.bool("sends_launches")
         resourceTimeout = .milliseconds(row.integer("resource_timeout"))
         isDiscretionary = row.bool("discretionary")
-        createdAt = row.time("created_at")
         state = try SessionState(row)
         isForgotten = row.bool("gone")
         nextTask = row.integer("next_task")

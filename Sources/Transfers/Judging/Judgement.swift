@@ -86,7 +86,7 @@ struct Judge {
         // Each connection of a content in segments was counted when it ended.
         self.isRecorded = isRecorded || transfer.segmented != nil
         progress = transfer.progress
-        if transfer.stop != .outdated { progress.currentURL = transfer.request.url.text }
+        progress.currentURL = transfer.request.url.text
         if transfer.configuration.retryPolicy.settings.maximumElapsedTime != nil,
             progress.attempts.firstAttemptAt == nil
         {
@@ -214,8 +214,7 @@ struct Judge {
         switch verdict {
         case .append(let offset) where offset > 0 || head.status == 206: return transfer.attempt.resuming
         case .append, .restartWithThisBody:
-            return ResumePoint.make(
-                from: head, method: transfer.request.method, url: transfer.request.url.text, receivedAt: now)
+            return transfer.resumePoint(from: head, at: now)
         // A page that is kept has replaced the bytes.
         case .notADownload: return result.judgement?.body == .keep(at: 0) ? nil : transfer.attempt.resuming
         case .askAgainFromZero, .alreadyComplete, nil: return nil

@@ -29,16 +29,14 @@ extension Transfer {
         if judgement.body == .keep(at: 0) { progress.version = attempt.version }
         switch judgement.verdict {
         case .append(let offset) where attempt.resuming != nil:
-            noteURL()
             progress.kept.move(to: request.url.text)
-            attempt.resuming?.url = request.url.text
+            let url = request.url.text
+            attempt.resuming?.url = url
             effects.append(resumption(at: offset, of: attempt.resuming?.totalLength, cause: "interrupted"))
         case .append, .restartWithThisBody:
             let isRestart = judgement.verdict == .restartWithThisBody
-            let point = ResumePoint.make(
-                from: head, method: request.method, url: request.url.text, receivedAt: world.now)
+            let point = resumePoint(from: head, at: world.now)
             progress.kept = point.map { .file($0, source: request.source) } ?? .none
-            noteURL()
             if point == nil, !writesObject {
                 attempt.arriving = ArrivingContent(version: progress.version, total: head.announcedLength)
             }
@@ -68,9 +66,11 @@ extension Transfer {
         return comesInParts ? effects + considerSegments(exchange, head, judgement.verdict) : effects
     }
 
-    /// Notes that the bytes are of the task's current request.
-    private mutating func noteURL() {
-        if stop != .outdated { progress.currentURL = request.url.text }
+    /// The point from which the bytes of a response can be resumed.
+    func resumePoint(from head: ResponseHead, at now: Timestamp) -> ResumePoint? {
+        var point = ResumePoint.make(from: head, method: request.method, url: request.url.text, receivedAt: now)
+        point?.requestedURL = sourceURL(request.source)?.text
+        return point
     }
 
     /// Whether a credential or a question follows the challenge of a response, so that its page is not the result.

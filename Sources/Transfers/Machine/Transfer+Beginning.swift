@@ -107,7 +107,6 @@ extension Transfer {
 
     mutating func halt(_ reason: Stop) -> [Effect] {
         if stop != .outdated { stop = reason }
-        if stop == .outdated { progress.currentURL = nil }
         let effects = exchanges.map(Effect.stop)
         guard let segmented, segmented.connections.isEmpty, !segmented.isReading else { return effects }
         // No exchange is in flight whose end would be reported.

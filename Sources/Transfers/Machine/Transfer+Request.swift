@@ -186,8 +186,9 @@ extension Transfer {
     /// Whether the request goes to another server than the one that the kept bytes came from. The bytes remain usable
     /// if the app has named the new URL itself, or a digest of the whole content.
     private var isElsewhere: Bool {
-        guard let resuming = attempt.resuming, !attempt.hasOtherRequest, !specification.provesContent,
-            let url = try? ParsedURL(resuming.url)
+        guard let resuming = attempt.resuming, !specification.provesContent, let url = try? ParsedURL(resuming.url),
+            let requested = resuming.requestedURL, let now = sourceURL(request.source)?.text,
+            requested.utf8.elementsEqual(now.utf8)
         else { return false }
         return url.origin != request.url.origin
     }

@@ -147,7 +147,7 @@ extension Transfer {
         request.url = connection.url
         let judge = Judge(self, result, at: world.now, jitter: 0, canAsk: false)
         progress.record(judge.metrics(offset: connection.bytes.lowerBound))
-        if stop != .outdated { progress.currentURL = connection.url.text }
+        progress.currentURL = connection.url.text
         progress.countOfBytesReceived += result.bytesReceived
         segmented.bytesReceived += result.bytesReceived
     }

@@ -151,8 +151,6 @@ struct Attempt: Sendable {
     var accesses: [String: Access] = [:]
     /// The resume point that the current request's `Range` is made from.
     var resuming: ResumePoint?
-    /// Whether the app has replaced the request that brought the kept bytes.
-    var hasOtherRequest = false
     /// The version of the bytes, should the current request begin at offset 0.
     var version: Int64 = 0
     /// The synced bytes of a content that cannot be resumed, whose offsets are not stored.
@@ -222,8 +220,6 @@ extension Transfer {
         attempt.resuming =
             specification.kind == .download ? progress.kept.point.flatMap { $0.offset > 0 ? $0 : nil } : nil
         attempt.restartCause = attempt.resuming == nil ? progress.restartCause : nil
-        // The store forgets the URL together with the request.
-        attempt.hasOtherRequest = progress.currentURL == nil
         if progress.kept.source > 0 { turn(to: progress.kept.source) }
     }
 
