@@ -31,6 +31,7 @@ enum SocketAddress {
         guard descriptor >= 0 else { throw ServerStartError(call: "socket", errno) }
         setOption(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
         probeIdleClients(descriptor)
+        boundUnsentBytes(descriptor)
         let bound = withUnsafeBytes(of: &address) {
             // `bind` expects the common prefix of all address types.
             bind(descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
@@ -52,6 +53,14 @@ enum SocketAddress {
         setOption(listener, Int32(IPPROTO_TCP), TCP_KEEPIDLE, 5)
         setOption(listener, Int32(IPPROTO_TCP), TCP_KEEPINTVL, 2)
         setOption(listener, Int32(IPPROTO_TCP), TCP_KEEPCNT, 3)
+    }
+
+    /// Bounds the bytes that the kernel keeps unsent for a client, here as inherited by accepted sockets (tcp(7)).
+    ///
+    /// The kernel reports a socket as writable once a third of its buffer is free, and half of this bound. A client that
+    /// reads slowly takes longer for a third of several megabytes than a connection may be idle.
+    private static func boundUnsentBytes(_ listener: Int32) {
+        setOption(listener, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, 128 << 10)
     }
 
     static func setOption(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int32) {

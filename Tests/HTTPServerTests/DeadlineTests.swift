@@ -150,6 +150,36 @@ struct DeadlineTests {
         }
     }
 
+    @Test func `A response that the client reads slowly is sent whole`() async throws {
+        var limits = ServerLimits()
+        limits.inactivity = .seconds(1)
+        let length = 8 << 20
+        let route = Route("GET", "/x") { _ in
+            HTTPResponse(status: 200, body: .bytes([UInt8](repeating: 1, count: length)))
+        }
+        try await withServer([route], limits: limits) { server in
+            let count = try await onThread {
+                let client = try RawClient(server.port, receiveBuffer: 65_536)
+                try client.request("GET", "/x", "Connection: close\r\n")
+                var (count, bytes) = (0, [UInt8](repeating: 0, count: 65_536))
+                let start = Clock.system.monotonic()
+                while true {
+                    // 320 bytes in each millisecond, as long as a server needs that takes a full buffer for silence.
+                    let elapsed = Clock.system.monotonic() - start
+                    let isSlow = elapsed < 4000
+                    guard !isSlow || count < 320 * elapsed else {
+                        usleep(1000)
+                        continue
+                    }
+                    let some = recv(client.descriptor, &bytes, isSlow ? 16_384 : bytes.count, 0)
+                    if some <= 0 { return count }
+                    count += some
+                }
+            }
+            #expect(count > length)
+        }
+    }
+
     @Test func `A connection beyond the limit is closed`() async throws {
         var limits = ServerLimits()
         limits.connections = 5

@@ -515,6 +515,14 @@ struct TransferTests {
         #expect(Self.feed(&transfer, .ended(ExchangeID(rawValue: 9), busy)) == "finishing pause finalize place")
     }
 
+    @Test func `A file that a task has adopted is removed, even if it has none of the bytes`() throws {
+        var progress = TaskProgress()
+        progress.adoptedFile = "partial/9"
+        var transfer = try Self.transfer(progress, hasContentsBucket: true)
+        _ = Self.feed(&transfer, .begin)
+        #expect(transfer.hasPartialFile && transfer.progress.adoptedFile == nil)
+    }
+
     @Test func `No request begins at an origin that has asked for a pause`() throws {
         var world = Self.world()
         world.pauses.note(OriginPause("https://b.example:443", app: 1, retryAfter: .seconds(50), at: Self.now))

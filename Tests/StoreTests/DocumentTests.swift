@@ -78,6 +78,7 @@ import Testing
     private static var fullPoint: ResumePoint {
         ResumePoint {
             $0.url = "http://a/"
+            $0.requestedURL = "http://b/"
             $0.entityTag = "\"x\""
             $0.lastModified = "then"
             $0.lastModifiedIsStrong = true

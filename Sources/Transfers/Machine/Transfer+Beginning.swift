@@ -17,6 +17,7 @@ extension Transfer {
         }
         if let file = progress.adoptedFile {
             progress.adoptedFile = nil
+            hasPartialFile = true
             // A command that ends the task before the response keeps the file that the stored progress names.
             effects += [.adopt(file: file), .advance()]
         }
