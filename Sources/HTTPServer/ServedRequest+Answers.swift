@@ -78,7 +78,12 @@ extension ServedRequest {
             }
         let writer = produce.map { _ in ResponseWriter(handle, for: response.body) }
         if case .stream = response.body { client.limitSendBuffer() }
-        if let limit = response.silenceLimit { client.limitSilence(limit) }
+        var response = response
+        if let limit = response.silenceLimit {
+            client.limitSilence(limit)
+            // The limit holds for the connection, which therefore serves no other response.
+            response.headers.append(("Connection", "close"))
+        }
         let isTaken = state.withLock { state in
             guard state.answered(response) else { return false }
             state.writer = writer

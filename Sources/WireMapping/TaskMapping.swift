@@ -64,7 +64,8 @@ extension SessionTask {
         countOfBytesSent = live.sample?.sent ?? progress.countOfBytesSent
         countOfBytesFetchedTwice = progress.bytesFetchedTwice
         countOfBytesExpectedToReceive =
-            live.sample?.expected ?? result?.response?.expectedContentLength ?? progress.kept.point?.totalLength
+            live.sample?.expected ?? result?.response?.expectedContentLength
+            ?? (result == nil ? progress.kept.point?.totalLength : nil)
         countOfBytesExpectedToSend = record.specification.expectedBytesToSend
     }
 }

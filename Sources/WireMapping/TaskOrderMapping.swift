@@ -51,8 +51,10 @@ extension Core.TransferRequest {
         if let headers = change.headers { request.headers = HTTPFields(headers) }
         if let names = change.sensitiveHeaders {
             // A stored value stays secret, even if its name is not listed any more.
-            let kept = change.headers == nil ? sensitiveHeaders.filter { !names.contains($0) } : []
-            request.sensitiveHeaders = kept + names
+            let kept = sensitiveHeaders.filter { old in
+                request.headers.contains(old) && !names.contains { $0.equalsIgnoringASCIICase(old) }
+            }
+            request.sensitiveHeaders = (change.headers == nil ? kept : []) + names
         }
         return request
     }

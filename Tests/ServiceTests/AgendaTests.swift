@@ -243,7 +243,7 @@ final class AgendaTests {
         try round()
         #expect(begin(connection: 1, limit: 1) && !begin(connection: 2, limit: 1))
         #expect(beginInOwnSlot())
-        agenda.take(OriginPause("https://a.example:443", app: 1, retryAfter: .seconds(5), at: now))
+        agenda.take(OriginPause("https://a.example:443", app: 1, retryAfter: .seconds(5), at: now), at: now)
         #expect(!beginInOwnSlot())
 
         agenda = Agenda(maximumTransfers: 8, maximumTransfersPerHost: 4, isShared: true)
@@ -263,7 +263,7 @@ final class AgendaTests {
         #expect(begin(connection: 1, limit: 3))
         #expect(pass(connection: 1, to: 2))
         #expect(agenda.connections.keys.map(\.rawValue) == [2])
-        agenda.take(OriginPause("https://a.example:443", app: 1, retryAfter: .seconds(5), at: now))
+        agenda.take(OriginPause("https://a.example:443", app: 1, retryAfter: .seconds(5), at: now), at: now)
         #expect(!pass(connection: 2, to: 3) && !begin(connection: 4, limit: 3))
     }
 
@@ -324,7 +324,7 @@ final class AgendaTests {
 
     @Test
     func `An origin that requested a pause gets no requests, for a minute from other apps`() throws {
-        agenda.take(OriginPause("https://a.example:443", app: 1, retryAfter: .seconds(90), at: now))
+        agenda.take(OriginPause("https://a.example:443", app: 1, retryAfter: .seconds(90), at: now), at: now)
         let lanes = [lane(1), lane(2, app: 2), lane(3, app: 1, origin: "https://b.example:443")]
         #expect(try round(over: lanes) == [3])
         #expect(agenda.next == now + .seconds(60))

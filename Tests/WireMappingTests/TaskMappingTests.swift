@@ -188,6 +188,19 @@ typealias WireJSON = Wire.JSON
 }
 
 @Suite struct TaskOrderMappingTests {
+    @Test func `A value of a sensitive header stays secret whatever names a change lists`() throws {
+        let request = Core.TransferRequest(
+            url: "https://a.example/", method: "GET", headers: HTTPFields(["X-Key": "1", "X-Other": "2"]),
+            sensitiveHeaders: ["x-key", "X-Gone"])
+        func names(_ change: WireJSON) throws -> [String] {
+            request.applying(try RequestChange(from: change)).sensitiveHeaders
+        }
+        #expect(try names(["sensitiveHeaders": []]) == ["x-key"])
+        #expect(try names(["sensitiveHeaders": ["X-KEY", "X-Other"]]) == ["X-KEY", "X-Other"])
+        #expect(try names(["headers": ["X-Key": "3"], "sensitiveHeaders": []]) == [])
+        #expect(try names(["url": "https://b.example/"]) == ["x-key", "X-Gone"])
+    }
+
     private func order(_ json: WireJSON) throws -> TaskOrder {
         TaskOrder(try TaskCreation(from: json), traceparent: "00-t")
     }

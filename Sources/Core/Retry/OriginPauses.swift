@@ -1,7 +1,14 @@
 /// A pause that an origin (`scheme://host:port`) has requested of an app.
 package struct OriginPause: Hashable, Sendable {
+    /// The app that received the response, and the origin.
+    package struct Place: Hashable, Sendable {
+        let app: Int64
+        let origin: String
+    }
+
     package let origin: String
     package let app: Int64
+    package var place: Place { Place(app: app, origin: origin) }
     package let end: Timestamp
     package let endForOthers: Timestamp
 
@@ -37,11 +44,18 @@ package struct OriginPauses: Hashable, Sendable {
     package static func slowsDown(status: Int) -> Bool { status == 429 || status == 503 }
 
     /// Takes a pause into account. A longer current one stays.
-    package mutating func note(_ pause: OriginPause) {
-        var known = pauses[pause.origin] ?? Pause(others: pause.endForOthers)
-        known.others = max(known.others, pause.endForOthers)
-        known.apps[pause.app] = max(known.apps[pause.app] ?? pause.end, pause.end)
-        pauses[pause.origin] = known
+    ///
+    /// - Returns: The pause that holds now; `nil` if it held before.
+    @discardableResult
+    package mutating func note(_ pause: OriginPause) -> OriginPause? {
+        let known = pauses[pause.origin]
+        var new = known ?? Pause(others: pause.endForOthers)
+        let end = max(new.apps[pause.app] ?? pause.end, pause.end)
+        new.others = max(new.others, pause.endForOthers)
+        new.apps[pause.app] = end
+        guard new != known else { return nil }
+        pauses[pause.origin] = new
+        return OriginPause(pause.origin, app: pause.app, end: end, endForOthers: new.others)
     }
 
     /// When the app may use the origin again; `nil` for now.

@@ -59,10 +59,10 @@ package enum Kept: Hashable, Sendable {
         }
     }
 
-    /// Notes the URL that responds with the rest.
-    package mutating func move(to url: String) {
+    /// Notes the URL that responds with the rest, and that of the request.
+    package mutating func move(to url: String, requested: String?) {
         guard var point else { return }
-        point.url = url
+        (point.url, point.requestedURL) = (url, requested)
         switch self {
         case .none: break
         case .file(_, let source): self = .file(point, source: source)

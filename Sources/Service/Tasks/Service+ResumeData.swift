@@ -164,6 +164,7 @@ extension Service {
         }
         let nonce = Store.Tasks.nonceOfRetry(task.id)
         let isStopping = await scheduler.isTransferring(task.id)
+        guard isStopping || task.result?.progress.kept.point != nil else { return nil }
         let isKept = try await store.tasks.kept(for: nonce, app: task.app, at: clock.now) != nil
         guard isStopping || isKept else { return nil }
         // A transfer that was cancelled a moment ago may still write. Its settlement keeps what it has written.

@@ -78,7 +78,8 @@ extension Store.Sessions {
         }
     }
 
-    /// The payload of an event. The three last events of a task read its row, which never changes afterwards.
+    /// The payload of an event. The three last events of a task read its row, whose result never changes afterwards but for
+    /// the bytes that are kept for a retry.
     private func payload(
         _ kind: EventKind, _ row: Row, of session: (id: SessionID, identifier: String), _ results: inout TaskResults,
         _ db: Connection

@@ -80,9 +80,9 @@ extension Store.Sessions {
             var session = old
             if let description { session.sessionDescription = description }
             if let bandwidthLimit { session.configuration.bandwidthLimit = bandwidthLimit }
-            if session.sessionDescription == old.sessionDescription, session.configuration == old.configuration {
-                return old
-            }
+            // Compared as bytes: Swift's strings are equal in all Unicode forms.
+            let descriptions = [old, session].map { $0.sessionDescription.map { Array($0.utf8) } }
+            if descriptions[0] == descriptions[1], session.configuration == old.configuration { return old }
             session.revision += 1
             try db.execute(
                 "UPDATE session SET description = ?2, configuration_document = ?3, revision = ?4 WHERE id = ?1",

@@ -1,4 +1,5 @@
 package import Core
+import Formats
 import SQL
 
 /// The row of a task that is not completed.
@@ -248,7 +249,8 @@ extension Store.Tasks {
             task.specification.metadata = changes.metadata ?? task.specification.metadata
             if let begin = changes.earliestBeginDate { task.specification.earliestBeginDate = begin }
             task.specification.request = changes.request ?? task.specification.request
-            if task.specification != old { try self.save(task, db) }
+            // Compared as bytes: Swift's strings are equal in all Unicode forms.
+            if task.specification.bytesAtRest != old.bytesAtRest { try self.save(task, db) }
             if let live { try self.apply(changes, to: live, task, transaction) }
         }
     }

@@ -152,17 +152,13 @@ extension Store.Tasks {
     func create(
         _ new: NewTask, index: Int, in session: SessionEntry, _ batch: inout CreationBatch, _ transaction: Transaction
     ) throws -> CreatedTask {
-        let db = transaction.db
-        let now = transaction.now
+        let (db, now) = (transaction.db, transaction.now)
         var specification = new.specification
-        var fingerprint: [UInt8]?
-        if let clientTaskId = specification.clientTaskId {
-            let prints = fingerprints(of: new)
-            if let existing = batch.existing[clientTaskId] {
-                try batch.flush(db)
-                return try repeated(existing, prints, index: index, db)
-            }
-            fingerprint = prints.first
+        let fingerprints = specification.clientTaskId == nil ? [] : self.fingerprints(of: new)
+        let fingerprint = fingerprints.first
+        if let existing = specification.clientTaskId.flatMap({ batch.existing[$0] }) {
+            try batch.flush(db)
+            return try repeated(existing, fingerprints, index: index, db)
         }
         guard session.state == .active else { throw DomainError.sessionInvalidated }
         // The repeated task has been deleted meanwhile.

@@ -8,8 +8,11 @@ extension Store.Tasks {
             try db.execute(
                 """
                 INSERT INTO origin_pause (app, origin, ends_at, ends_for_others_at) VALUES (?1, ?2, ?3, ?4) \
-                ON CONFLICT (app, origin) DO UPDATE SET ends_at = excluded.ends_at, \
-                ends_for_others_at = excluded.ends_for_others_at WHERE origin_pause.ends_at < excluded.ends_at
+                ON CONFLICT (app, origin) DO UPDATE SET \
+                ends_at = CASE WHEN origin_pause.ends_at > excluded.ends_at \
+                THEN origin_pause.ends_at ELSE excluded.ends_at END, \
+                ends_for_others_at = CASE WHEN origin_pause.ends_for_others_at > excluded.ends_for_others_at \
+                THEN origin_pause.ends_for_others_at ELSE excluded.ends_for_others_at END
                 """, pause.app, pause.origin, pause.end.milliseconds, pause.endForOthers.milliseconds)
         }
     }

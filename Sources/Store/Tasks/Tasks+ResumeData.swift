@@ -136,7 +136,8 @@ extension Store.Tasks {
             SELECT session, result_document FROM task WHERE id = ?1 AND (outcome = 'failed' OR outcome = 'cancelled')
             """, task.rawValue
         ) { (session: SessionID($0.integer("session")), result: $0.blob("result_document")) }
-        guard let ended, let session = try transaction.sessionIfPresent(ended.session), session.state == .active,
+        guard let ended, try read(task, db)?.specification.kind == .download,
+            let session = try transaction.sessionIfPresent(ended.session), session.state == .active,
             !session.isForgotten
         else { return }
         var result = try documents.decode(TaskResult.self, ended.result)

@@ -188,29 +188,7 @@ extension Store.Upkeep {
         for launch in launches { try remove(launch: launch, db) }
         left -= launches.count * 3
         guard launches.isEmpty || left >= 3 else { return left = 0 }
-        left -= try db.change(
-            """
-            DELETE FROM incarnation WHERE app = ?1 AND identifier IN \
-            (SELECT identifier FROM incarnation WHERE app = ?1 LIMIT ?2)
-            """, id.rawValue, left)
-        guard left > 0 else { return }
-        left -= try db.change(
-            """
-            DELETE FROM origin_pause WHERE app = ?1 AND origin IN \
-            (SELECT origin FROM origin_pause WHERE app = ?1 LIMIT ?2)
-            """, id.rawValue, left)
-        guard left > 0 else { return }
-        left -= try db.change(
-            "DELETE FROM credential WHERE id IN (SELECT id FROM credential WHERE app = ?1 LIMIT ?2)", id.rawValue, left)
-        guard left > 0 else { return }
-        left -= try db.change(
-            """
-            DELETE FROM api_key WHERE key_identifier IN (SELECT key_identifier FROM api_key WHERE app = ?1 LIMIT ?2)
-            """, id.rawValue, left)
-        guard left > 0 else { return }
-        left -= try db.change(
-            "DELETE FROM webhook_secret WHERE id IN (SELECT id FROM webhook_secret WHERE app = ?1 LIMIT ?2)",
-            id.rawValue, left)
+        try removeOwnRows(of: id.rawValue, &left, db)
         guard left > 0 else { return }
         let resumeData = try store.tasks.removeResumeData(of: id, left, transaction)
         left -= resumeData
@@ -233,6 +211,33 @@ extension Store.Upkeep {
         left -= bodies.count * 3
         guard bodies.isEmpty || left >= 3 else { return left = 0 }
         try db.execute("DELETE FROM deleted_app WHERE app = ?1", id.rawValue)
+    }
+
+    /// Removes the rows that the tasks of a deleted app do not use, at most `left`.
+    private func removeOwnRows(of app: Int64, _ left: inout Int, _ db: Connection) throws {
+        left -= try db.change(
+            """
+            DELETE FROM incarnation WHERE app = ?1 AND identifier IN \
+            (SELECT identifier FROM incarnation WHERE app = ?1 LIMIT ?2)
+            """, app, left)
+        guard left > 0 else { return }
+        left -= try db.change(
+            """
+            DELETE FROM origin_pause WHERE app = ?1 AND origin IN \
+            (SELECT origin FROM origin_pause WHERE app = ?1 LIMIT ?2)
+            """, app, left)
+        guard left > 0 else { return }
+        left -= try db.change(
+            "DELETE FROM credential WHERE id IN (SELECT id FROM credential WHERE app = ?1 LIMIT ?2)", app, left)
+        guard left > 0 else { return }
+        left -= try db.change(
+            """
+            DELETE FROM api_key WHERE key_identifier IN (SELECT key_identifier FROM api_key WHERE app = ?1 LIMIT ?2)
+            """, app, left)
+        guard left > 0 else { return }
+        left -= try db.change(
+            "DELETE FROM webhook_secret WHERE id IN (SELECT id FROM webhook_secret WHERE app = ?1 LIMIT ?2)",
+            app, left)
     }
 
     // MARK: Launches

@@ -12,7 +12,7 @@ extension Judge {
         let kept = transfer.segmented?.plan.record.count ?? transfer.attempt.resuming?.offset ?? 0
         progress.attempts.record(fault, keptOffset: kept)
         guard case .retry(let at) = decide(after: fault) else {
-            guard wantsWhole else { return finishWithStatus() }
+            guard !OriginPauses.slowsDown(status: head.status), wantsWhole else { return finishWithStatus() }
             progress.attempts = before
             return requestWhole(instead: kept)
         }
@@ -28,20 +28,21 @@ extension Judge {
     /// Whether the content is requested as a whole before the status becomes the task's result: the origin has served
     /// the content in this attempt and refuses parts of it, or most of the page was dropped for the sake of kept bytes.
     private var wantsWhole: Bool {
+        guard !progress.avoidsSegments else { return false }
         if let segmented = transfer.segmented {
-            if segmented.isServedByOwnURL, !progress.avoidsSegments { return true }
+            if segmented.isServedByOwnURL { return true }
         } else if transfer.attempt.resuming == nil {
             return false
         }
         return result.sideTruncated && specification.destinationObject == nil && !specification.failOnHTTPError
     }
 
-    /// Gives up the kept bytes, and sends one request for the whole content, uncharged. It resumes no bytes and gets no
-    /// further connections, so that its status is the result.
+    /// Gives up the kept bytes, and sends one request for the whole content, uncharged and once in the life of a task. It
+    /// resumes no bytes and gets no further connections, so that its status is the result.
     private mutating func requestWhole(instead kept: Int64) -> Judgement {
         progress.noteFetchedTwice(kept)
         progress.forgetBytes()
-        if transfer.comesInParts { progress.avoidsSegments = true }
+        progress.avoidsSegments = true
         return .send(.again(cause: "refused"))
     }
 

@@ -29,9 +29,10 @@ extension Transfer {
         if judgement.body == .keep(at: 0) { progress.version = attempt.version }
         switch judgement.verdict {
         case .append(let offset) where attempt.resuming != nil:
-            progress.kept.move(to: request.url.text)
-            let url = request.url.text
+            let (url, requested) = (request.url.text, sourceURL(request.source)?.text)
+            progress.kept.move(to: url, requested: requested)
             attempt.resuming?.url = url
+            attempt.resuming?.requestedURL = requested
             effects.append(resumption(at: offset, of: attempt.resuming?.totalLength, cause: "interrupted"))
         case .append, .restartWithThisBody:
             let isRestart = judgement.verdict == .restartWithThisBody

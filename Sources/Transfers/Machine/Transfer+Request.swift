@@ -95,7 +95,10 @@ extension Transfer {
     private var requestFields: HTTPFields {
         var fields = request.headers
         if let resuming = attempt.resuming {
-            for field in resuming.requestFields.fields { fields.set(field.name, field.value) }
+            // The response of another server restarts the content: it sends all bytes.
+            if !isElsewhere {
+                for field in resuming.requestFields.fields { fields.set(field.name, field.value) }
+            }
             fields.remove("If-None-Match")
         } else if let stored = attempt.reuse?.stored {
             for field in stored.cached.conditions?.fields ?? [] { fields.set(field.name, field.value) }

@@ -199,10 +199,12 @@ package struct Agenda: Sendable {
 
     // MARK: Pauses
 
-    mutating func take(_ pause: OriginPause) {
-        pauses.note(pause)
-        pauseEnds.insert(pause.end)
-        pauseEnds.insert(pause.endForOthers)
+    /// - Returns: The pause that holds now; nil if it held before.
+    @discardableResult
+    mutating func take(_ pause: OriginPause, at now: Timestamp) -> OriginPause? {
+        guard let longer = pauses.note(pause) else { return nil }
+        for end in [longer.end, longer.endForOthers] where end > now { pauseEnds.insert(end) }
+        return longer
     }
 
     /// When an app may go to an origin (`scheme://host:port`) again; nil for at once.

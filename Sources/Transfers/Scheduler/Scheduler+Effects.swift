@@ -70,10 +70,9 @@ extension Scheduler {
         case .completeObject: await completeObject(flight.transfer)
         case .hold(let time): agenda.withLock { $0.hold(until: time) }
         case .pause(let origin, let wait):
-            let pause = OriginPause(
-                origin, app: flight.transfer.task.app.rawValue, retryAfter: wait, at: clock.now)
-            agenda.withLock { $0.take(pause) }
-            batch.pauses.append(pause)
+            let (now, app) = (clock.now, flight.transfer.task.app.rawValue)
+            let pause = OriginPause(origin, app: app, retryAfter: wait, at: now)
+            if let longer = agenda.withLock({ $0.take(pause, at: now) }) { batch.pauses[longer.place] = longer }
         case .tell(let payload): outlet.live(payload, flight.transfer.task)
         case .note(let note): take(note, flight)
         case .settle(let settlement): settle(settlement)

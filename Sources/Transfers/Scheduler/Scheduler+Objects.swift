@@ -116,9 +116,9 @@ extension Scheduler {
             } catch {
                 log.of(transfer.name).warning("the object could not be created", ("error", "\(error)"))
                 let fault = LocalFault(storing: error, in: destination)
-                // A store that is away is no fault of the task, which is not charged.
+                // A store that is away is no fault of the task, whose parts wait for it uncharged.
                 settlement.verdict =
-                    Store.Obstacle(error) == nil
+                    Store.Obstacle(error) == nil || transfer.progress.kept.parts?.whole == nil
                     ? verdict(after: fault, unfinished, of: transfer, jitter, at: now)
                     : .retry(at: now + .seconds(5), waitsForConnectivity: false, transfer.progress)
             }

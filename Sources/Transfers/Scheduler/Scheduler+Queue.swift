@@ -67,11 +67,13 @@ extension Scheduler {
             guard let cursor else {
                 outlet.handle(
                     try await store.tasks.settle(
-                        ended.settlements, of: sessions, cookies: jars, pauses: ended.pauses, at: snapshot.now))
+                        ended.settlements, of: sessions, cookies: jars, pauses: Array(ended.pauses.values),
+                        at: snapshot.now))
                 return (nil, [], [])
             }
             let taken = try await store.tasks.advance(
-                settling: ended.settlements, of: sessions, cookies: jars, pauses: ended.pauses, after: cursor,
+                settling: ended.settlements, of: sessions, cookies: jars, pauses: Array(ended.pauses.values),
+                after: cursor,
                 through: sieve, at: snapshot.now, isKnown: cache.knows,
                 pick: { [agenda] queue in agenda.withLock { $0.pick(queue) } })
             let claimed = taken.tasks ?? []
@@ -89,7 +91,7 @@ extension Scheduler {
             // Only a full disk delays the exchanges until their offsets are stored.
             if Store.Obstacle(error) != nil {
                 batch.unrecorded.merge(ended.unrecorded) { later, _ in later }
-                batch.pauses += ended.pauses
+                batch.pauses.merge(ended.pauses) { later, _ in later }
             } else {
                 tell(recorded: ended.unrecorded)
             }

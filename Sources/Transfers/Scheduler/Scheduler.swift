@@ -79,7 +79,7 @@ package actor Scheduler {
     /// The contents of the next commit.
     struct Batch {
         var settlements: [Settlement] = []
-        var pauses: [OriginPause] = []
+        var pauses: [OriginPause.Place: OriginPause] = [:]
         /// Sessions of transfers that ended.
         var sessions: Set<SessionID> = []
         /// Transfers whose progress, on disk or in a bucket, is ahead of the stored one.
@@ -262,7 +262,9 @@ package actor Scheduler {
             await feed(.wanted(offset, positions: positions ?? [:]), to: task)
         case .abandonUpload(let task): abandonUpload(task)
         case .abandonDeleted(let deleted): abandon(deleted)
-        case .paused(let pauses): agenda.withLock { for pause in pauses { $0.take(pause) } }
+        case .paused(let pauses):
+            let now = clock.now
+            agenda.withLock { for pause in pauses { $0.take(pause, at: now) } }
         case .queued:
             lookAgain()
             // A waiting task may have to make room.
