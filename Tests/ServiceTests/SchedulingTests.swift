@@ -293,6 +293,7 @@ struct SchedulingTests {
             let gate = Gate()
             stage.origin.serve(
                 "/a", .generated(seed: 1, length: 1 << 20), turns: [[.holdBody(after: 400_000, gate)]])
+            let live = stage.service.hub.open(session.id)
             let task = try await stage.create(stage.order("/a"), in: session)[0]
             try await stage.received(400_000, of: task)
             var bad = Conditions()
@@ -301,6 +302,14 @@ struct SchedulingTests {
             let queued = try await stage.task(task, reaches: .queued)
             #expect(stage.service.waitingReasons(of: queued, in: session).map(\.kind) == [.connectivity])
             #expect(queued.progress?.attempts.attempts == 0)
+            let other = try await stage.create(stage.order("/a"), in: session)[0]
+            try await eventually("streams tell that both wait") {
+                live.buffer.withLock { events in
+                    events.filter { if case .isWaitingForConnectivity = $0.payload { true } else { false } }.map(\.task)
+                }
+                    == [task.id, other.id]
+            }
+            _ = try await stage.service.command(.cancel(reason: nil), task: other.id)
             try await stays(for: .milliseconds(200)) { stage.origin.requests.count == 1 }
             try await stage.service.declareConditions(Conditions(), .available)
             let done = try await stage.completed(task)

@@ -4,6 +4,14 @@ package struct WaitingReason: Hashable, Sendable {
         case connectivity, cellularAccess, expensiveAccess, constrainedAccess
         case power, cheapNetwork, unconstrainedNetwork, load, window
         case earliestBeginDate, answer, retry, originPause, capacity, disk, sameTransfer
+
+        /// Whether the network, as the operator declares it, is not one that the task may use.
+        package var isConnectivity: Bool {
+            switch self {
+            case .connectivity, .cellularAccess, .expensiveAccess, .constrainedAccess: true
+            default: false
+            }
+        }
     }
 
     package var kind: Kind

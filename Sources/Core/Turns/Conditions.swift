@@ -94,6 +94,10 @@ package struct Conditions: Shape {
         /// The reasons to wait, the most basic first. Never empty.
         case wait([WaitingReason])
 
+        package var waitsForConnectivity: Bool {
+            if case .wait(let reasons) = self { reasons.contains(where: \.kind.isConnectivity) } else { false }
+        }
+
         /// The earliest time at which the wait may end by itself; `nil` if only the operator can end it.
         package var until: Timestamp? {
             guard case .wait(let reasons) = self else { return nil }

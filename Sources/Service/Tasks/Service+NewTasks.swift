@@ -81,16 +81,19 @@ extension Service {
                     app: app.identifier, session: session.identifier, number: item.task.number,
                     clientTaskId: specification.clientTaskId), specification.kind)
         }
-        publishCreation(of: created, in: session.id)
+        publishCreation(of: created, in: session)
     }
 
-    private func publishCreation(of created: [CreatedTask], in session: SessionID) {
-        guard hub.hasStreams(session) else { return }
+    private func publishCreation(of created: [CreatedTask], in session: SessionRecord) {
+        guard hub.hasStreams(session.id) else { return }
         for item in created where !item.isExisting && item.task.state != .completed {
-            let specification = item.task.specification
-            let payload = LiveEvent.Payload.didCreate(kind: specification.kind, url: specification.request.address)
-            hub.publish(
-                LiveEvent(payload, of: item.task.id, item.task.number, specification, at: clock.now), to: session)
+            let (task, specification) = (item.task, item.task.specification)
+            var payloads = [LiveEvent.Payload.didCreate(kind: specification.kind, url: specification.request.address)]
+            let isHeld = task.phase == .queued && conditionVerdict(of: task, in: session).waitsForConnectivity
+            if isHeld { payloads.append(.isWaitingForConnectivity) }
+            for payload in payloads {
+                hub.publish(LiveEvent(payload, of: task.id, task.number, specification, at: clock.now), to: session.id)
+            }
         }
     }
 

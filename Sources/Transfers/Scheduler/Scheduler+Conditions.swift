@@ -14,6 +14,7 @@ extension Scheduler {
             // The conditions of other sessions may still hold.
             if transfer.attempt.reuse?.leads == true { divideFlight(of: transfer) }
             await stop(id, .interrupted)
+            if verdict.waitsForConnectivity { outlet.live(.isWaitingForConnectivity, transfer.task) }
         }
         for flight in flights.values { setBandwidth(of: flight.transfer) }
     }

@@ -118,7 +118,7 @@ public struct RequestChange: Shape {
     public var url: String?
     /// New header fields, which replace all old ones.
     public var headers: StringMap?
-    /// New names, which replace all old ones.
+    /// New names, which replace the old ones. Without new `headers`, those of stored fields stay.
     public var sensitiveHeaders: [String]?
 
     public init() {}
