@@ -60,8 +60,8 @@ extension Call {
         let stream = EventStream(call: self, session: session, attaches: attaches, place: try heldPlace())
         var response = HTTPResponse(
             status: 200, headers: headers, body: .stream { writer in await stream.run(after: after, writer) })
-        // A client that has vanished must not stay attached.
-        response.silenceLimit = .seconds(10)
+        // A client that has vanished must not stay attached. One that lives may read late.
+        response.silenceLimit = .seconds(30)
         return response
     }
 

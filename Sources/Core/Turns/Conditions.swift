@@ -94,6 +94,7 @@ package struct Conditions: Shape {
         /// The reasons to wait, the most basic first. Never empty.
         case wait([WaitingReason])
 
+        /// Whether the declared network is a reason to wait.
         package var waitsForConnectivity: Bool {
             if case .wait(let reasons) = self { reasons.contains(where: \.kind.isConnectivity) } else { false }
         }
