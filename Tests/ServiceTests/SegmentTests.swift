@@ -294,7 +294,9 @@ struct SegmentTests {
     func `Resume data keeps the segments`() async throws {
         try await ServiceStage.run { stage in
             let session = try await session(stage)
-            stage.origin.serve("/a", .generated(seed: 1, length: Self.size), always: slowly)
+            // So slowly that also a busy machine has few bytes in the buffers of its sockets.
+            let slower = [Misbehaviour.trickle(size: 128 * 1024, pause: .milliseconds(20))]
+            stage.origin.serve("/a", .generated(seed: 1, length: Self.size), always: slower)
             let task = try await stage.create(stage.order("/a") { $0.segments = .count(8) }, in: session)[0]
             try await stage.received(Int64(Self.size / 2), of: task)
             guard case .data(let data) = try await stage.service.cancelProducingResumeData(task) else {
