@@ -55,13 +55,10 @@ extension Store.Launches {
             try transaction.move(launch: id, .complete)
             return
         }
-        let attachment = try store.sessions.attachment(of: session)
-        let isAdmitted =
-            switch path {
-            case .webhook: attachment.admits(responseTo: launchId, at: transaction.now)
-            case .call(let epoch): attachment.admits(epoch: epoch, at: transaction.now)
-            }
-        guard isAdmitted else { throw DomainError.attachmentFenced }
+        switch path {
+        case .call(let epoch): try store.sessions.checkFence(session, epoch: epoch, transaction)
+        case .webhook: try store.sessions.checkFence(session, responseTo: launchId, transaction)
+        }
         let through = through ?? lastSeq
         guard through <= session.lastSeq else {
             throw DomainError.acknowledgementOutOfRange(lastSeq: session.lastSeq)

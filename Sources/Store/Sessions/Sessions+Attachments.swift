@@ -49,6 +49,13 @@ extension Store.Sessions {
         }
     }
 
+    /// - Throws: ``DomainError/attachmentFenced`` if another client than the launched app holds the attachment.
+    func checkFence(_ session: SessionEntry, responseTo launchId: String, _ transaction: Transaction) throws {
+        guard try attachment(of: session).admits(responseTo: launchId, at: transaction.now) else {
+            throw DomainError.attachmentFenced
+        }
+    }
+
     func endAttachment(of session: SessionEntry, _ launchId: String, _ transaction: Transaction) throws {
         guard session.attachment != nil else { return }
         var attachment = try attachment(of: session)

@@ -19,7 +19,7 @@ extension Store.Sets {
             try db.execute("UPDATE app SET indexes_contents = 1 WHERE id = ?1 AND indexes_contents = 0", app.rawValue)
         }
         var place = ContentPlace(session: 0, seq: 0)
-        repeat {
+        while true {
             let contents = try await contents(of: app, after: place, limit: limit)
             guard let last = contents.last else { return }
             try await database.write { db in
@@ -28,7 +28,7 @@ extension Store.Sets {
                     contents.map { [$0.task] })
             }
             place = last.place
-        } while true
+        }
     }
 
     /// Where a content is in the order of ``contents(of:after:limit:)``.

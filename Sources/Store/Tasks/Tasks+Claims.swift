@@ -153,8 +153,7 @@ extension Store.Tasks {
     ///   - pick: Chooses the tasks to claim. Pure.
     package func advance(
         settling settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: CookieChange] = [:],
-        pauses: [OriginPause] = [],
-        after cursor: QueueCursor, through sieve: QueueSieve, at now: Timestamp,
+        pauses: [OriginPause] = [], after cursor: QueueCursor, through sieve: QueueSieve, at now: Timestamp,
         isKnown: @escaping @Sendable (QueuedLane) -> Bool = { _ in false }, pick: @escaping @Sendable (Queue) -> Claim
     ) async throws -> Claimed {
         let (result, aftermath) = try await transactThenRead(at: now) { transaction in
@@ -227,8 +226,7 @@ extension Store.Tasks {
     /// Settles attempts, and claims nothing.
     package func settle(
         _ settlements: [Settlement], of sessions: Set<SessionID> = [], cookies: [SessionID: CookieChange] = [:],
-        pauses: [OriginPause] = [],
-        at now: Timestamp
+        pauses: [OriginPause] = [], at now: Timestamp
     ) async throws -> Aftermath {
         try await transact(at: now) { transaction in
             let due = try self.askDueTasks(transaction)

@@ -131,17 +131,11 @@ extension Store.Tasks {
     func keepForRetry(_ progress: TaskProgress, of task: TaskID, _ transaction: Transaction) throws {
         let (db, length, file) = (transaction.db, progress.keptOffset, Self.partialFile(task))
         guard progress.kept.point != nil, progress.kept.parts == nil, progress.adoptedFile == nil else { return }
-        let ended = try db.first(
-            """
-            SELECT session, result_document FROM task WHERE id = ?1 AND (outcome = 'failed' OR outcome = 'cancelled')
-            """, task.rawValue
-        ) { (session: SessionID($0.integer("session")), result: $0.blob("result_document")) }
-        guard let ended, try read(task, db)?.specification.kind == .download,
+        guard let ended = try read(task, db), ended.outcome == .failed || ended.outcome == .cancelled,
+            ended.specification.kind == .download, var result = ended.result, length > result.progress.keptOffset,
             let session = try transaction.sessionIfPresent(ended.session), session.state == .active,
             !session.isForgotten
         else { return }
-        var result = try documents.decode(TaskResult.self, ended.result)
-        guard length > result.progress.keptOffset else { return }
         let nonce = Self.nonceOfRetry(task)
         let kept = try db.first("SELECT spent, length FROM resume_data WHERE nonce = ?1", nonce) {
             (isSpent: $0.bool("spent"), length: $0.integer("length"))

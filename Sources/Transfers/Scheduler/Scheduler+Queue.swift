@@ -73,8 +73,7 @@ extension Scheduler {
             }
             let taken = try await store.tasks.advance(
                 settling: ended.settlements, of: sessions, cookies: jars, pauses: Array(ended.pauses.values),
-                after: cursor,
-                through: sieve, at: snapshot.now, isKnown: cache.knows,
+                after: cursor, through: sieve, at: snapshot.now, isKnown: cache.knows,
                 pick: { [agenda] queue in agenda.withLock { $0.pick(queue) } })
             let claimed = taken.tasks ?? []
             commits.hasLostTasks = commits.hasLostTasks || taken.tasks == nil
